@@ -1,0 +1,1 @@
+"""Architecture tables: the facts of each GPU target, as data with sources."""

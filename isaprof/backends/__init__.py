@@ -1,0 +1,1 @@
+"""Backends: they turn a code object and a launch into a Capture."""

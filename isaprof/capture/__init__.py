@@ -1,0 +1,17 @@
+"""The Capture: one on-disk model for measured and modelled executions."""
+
+from isaprof.capture.model import Capture, CodeObjectRef, Provenance, Warning_
+from isaprof.capture.schema import SCHEMA_VERSION, TABLES
+from isaprof.capture.store import default_path, open, save  # noqa: A004
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "TABLES",
+    "Capture",
+    "CodeObjectRef",
+    "Provenance",
+    "Warning_",
+    "default_path",
+    "open",
+    "save",
+]

@@ -1,0 +1,68 @@
+"""The ``isaprof`` command: a thin layer on the Python API, one module a verb.
+
+Results go to stdout, everything else to stderr. Only :func:`main` prints
+errors and maps them to exit codes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from importlib import import_module
+
+from isaprof.errors import ExitCode, IsaprofError
+
+#: verb -> module; each module has a function ``command`` whose docstring is the help
+VERBS: dict[str, str] = {
+    "run": "isaprof.cli.run",
+    "import": "isaprof.cli.import_",
+    "show": "isaprof.cli.show",
+    "tui": "isaprof.cli.tui",
+    "report": "isaprof.cli.report",
+    "doctor": "isaprof.cli.doctor",
+    "launch-template": "isaprof.cli.launch_template",
+}
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Entry point. Exits with a code of :class:`isaprof.errors.ExitCode`."""
+    from isaprof.cli.app import build
+
+    args = sys.argv[1:] if argv is None else argv
+    try:
+        result = build(VERBS, import_module)(args=args, prog_name="isaprof", standalone_mode=False)
+        code = result if isinstance(result, int) else ExitCode.OK
+    except IsaprofError as e:
+        _report(e, as_json="--json" in args)
+        code = e.exit_code
+    except KeyboardInterrupt:
+        print("isaprof: interrupted", file=sys.stderr)
+        code = ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # the reader (head, less) has gone: not an error of ours
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = ExitCode.OK
+    except Exception as e:
+        import click
+
+        if isinstance(e, click.exceptions.Exit):
+            code = e.exit_code
+        elif isinstance(e, click.exceptions.Abort):
+            print("isaprof: interrupted", file=sys.stderr)
+            code = ExitCode.INTERRUPTED
+        elif isinstance(e, click.ClickException):
+            e.show(file=sys.stderr)
+            code = ExitCode.USAGE
+        else:
+            raise
+    sys.exit(int(code))
+
+
+def _report(e: IsaprofError, *, as_json: bool) -> None:
+    print(f"isaprof: {e}", file=sys.stderr)
+    if e.hint:
+        print(f"  try: {e.hint}", file=sys.stderr)
+    if as_json:
+        body = {"schema_version": 1, "error": {"kind": e.kind, "message": str(e), "hint": e.hint}}
+        print(json.dumps(body))

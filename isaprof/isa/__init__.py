@@ -1,0 +1,1 @@
+"""Decoded AMDGCN instructions: one model for simulator, attribution, edits and views."""

@@ -1,0 +1,1 @@
+"""The embedded simulator: functional execution and timing, kept apart."""

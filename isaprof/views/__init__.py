@@ -1,0 +1,1 @@
+"""Views: renderers of an Analysis. They compute nothing."""

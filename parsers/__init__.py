@@ -1,0 +1,1 @@
+"""Readers of trace formats. They know no views."""

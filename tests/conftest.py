@@ -1,0 +1,25 @@
+"""Fixtures shared by the whole suite."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The shared real data: ``$ISAPROF_DATA``, else ``../shared/data`` beside the checkout."""
+    path = Path(os.environ.get("ISAPROF_DATA") or ROOT.parent / "shared" / "data")
+    if not path.is_dir():
+        pytest.skip(f"ISAPROF_DATA absent: {path}")
+    return path
+
+
+@pytest.fixture(scope="session")
+def samples_dir() -> Path:
+    """The kernels of our own that ship with the project."""
+    return ROOT / "samples"
