@@ -18,7 +18,8 @@ SCHEMA_VERSION = 1
 @dataclass(frozen=True, slots=True)
 class Column:
     name: str
-    type: str  #: "int32", "int64", "bool", "string", "category" (dictionary-coded string), "binary", "float64"
+    #: "int32", "int64", "bool", "string", "category" (dictionary-coded string), "binary" or "float64"
+    type: str
     nullable: bool
     doc: str
 
@@ -65,7 +66,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _c("line", "int32", "code line", null=True),
         _c("time", "int64", "cycle the wave first tried to issue it"),
         _c("stall", "int64", "cycles from time until it issued"),
-        _c("duration", "int64", "cycles from time until issue (gfx9) or execution (gfx10+) was done; >= stall"),
+        _c("duration", "int64", "cycles from time until it issued (gfx9) or executed (gfx10+); >= stall"),
         _c("category", "category", "dynamic trace category (JUMP taken, NEXT not taken)"),
     ),
     "states": (
@@ -90,7 +91,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _c("store", "bool", "True for stores and atomics"),
         _c("lanes", "int32", "active lanes"),
         _c("bytes", "int32", "bytes per lane"),
-        _c("lines", "int32", "distinct cache lines touched (global) ", null=True),
+        _c("lines", "int32", "distinct cache lines touched (global)", null=True),
         _c("passes", "int32", "LDS data passes, bank conflicts included", null=True),
         _c("min_passes", "int32", "LDS data passes without conflicts", null=True),
         _c("address_min", "int64", "lowest byte address", null=True),

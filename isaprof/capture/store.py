@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import shutil
 import tempfile
@@ -16,13 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isaprof import __version__
+from isaprof.capture.manifest import check_meta
 from isaprof.capture.model import Capture, CodeObjectRef, Provenance
-from isaprof.capture.schema import REQUIRED_TABLES, SCHEMA_NAME, SCHEMA_VERSION, TABLES, Column
-from isaprof.errors import BadInput, UsageError
+from isaprof.capture.schema import REQUIRED_TABLES, SCHEMA_NAME, SCHEMA_VERSION
+from isaprof.capture.tables import check, read, to_arrow
+from isaprof.errors import BadInput, EnvironmentProblem, UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
 
 SUFFIX = ".isaprof"
 
@@ -34,64 +36,6 @@ def default_path(kernel: str, arch: str, directory: str | Path = ".") -> Path:
     while (path := Path(directory) / f"{stem}-{arch}-{n}{SUFFIX}").exists():
         n += 1
     return path
-
-
-def _arrow_type(column: Column) -> pa.DataType:
-    import pyarrow as pa
-
-    return {
-        "int32": pa.int32(),
-        "int64": pa.int64(),
-        "bool": pa.bool_(),
-        "string": pa.string(),
-        "binary": pa.binary(),
-        "float64": pa.float64(),
-        "category": pa.dictionary(pa.int32(), pa.string()),
-    }[column.type]
-
-
-def _to_arrow(name: str, frame: pd.DataFrame) -> pa.Table:
-    import pyarrow as pa
-
-    columns = TABLES[name]
-    missing = [c.name for c in columns if c.name not in frame.columns]
-    extra = [c for c in frame.columns if c not in {x.name for x in columns}]
-    if missing or extra:
-        raise ValueError(f"table {name}: missing columns {missing}, unknown columns {extra}")
-    fields = [pa.field(c.name, _arrow_type(c), c.nullable) for c in columns]
-    arrays = []
-    for c in columns:
-        series = frame[c.name]
-        if not c.nullable and series.isna().any():
-            raise ValueError(f"table {name}: column {c.name} must not be null")
-        if c.type == "category":
-            arrays.append(pa.array(series.astype("category"), type=_arrow_type(c)))
-        else:
-            arrays.append(pa.array(series, type=_arrow_type(c), from_pandas=True))
-    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
-
-
-def _from_arrow(name: str, table: pa.Table, path: Path) -> pd.DataFrame:
-    import pandas as pd
-
-    have = set(table.column_names)
-    missing = [c.name for c in TABLES[name] if c.name not in have and not c.nullable]
-    if missing:
-        raise BadInput(f"table {name} lacks the columns {', '.join(missing)}", path=path, kind="bad_capture")
-    nullable = {"int32": pd.Int32Dtype(), "int64": pd.Int64Dtype()}
-    out: dict[str, Any] = {}
-    for c in TABLES[name]:
-        if c.name not in have:
-            out[c.name] = pd.array([None] * table.num_rows, dtype=nullable.get(c.type, object))
-            continue
-        col = table.column(c.name)
-        if c.nullable and c.type in nullable:
-            out[c.name] = pd.array(col.to_pandas(types_mapper={}.get, integer_object_nulls=True), nullable[c.type])
-        elif c.type == "category":
-            out[c.name] = col.to_pandas().astype("category").array
-        else:
-            out[c.name] = col.to_pandas().array
-    return pd.DataFrame(out)
 
 
 def save(
@@ -109,13 +53,12 @@ def save(
     and ``force`` is not set: nothing of the user's is overwritten. The
     directory appears under its final name only when complete.
     """
-    import pyarrow.parquet as pq
-
     path = Path(path)
-    if path.exists() and not force:
-        raise UsageError("already exists", path=path, hint="choose another name with -o, or pass --force")
-    if path.exists() and not (path / "capture.json").is_file():
-        raise UsageError("exists and is not a capture: --force replaces captures only", path=path)
+    if os.path.lexists(path):
+        if not force:
+            raise UsageError("already exists", path=path, hint="choose another name with -o, or pass --force")
+        if not (path / "capture.json").is_file():
+            raise UsageError("exists and is not a capture: --force replaces captures only", path=path)
     Provenance(meta["provenance"])
     for name in REQUIRED_TABLES:
         if name not in tables:
@@ -128,42 +71,86 @@ def save(
         "warnings": [],
         **meta,
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    tmp = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    rows = {name: len(frame) for name, frame in tables.items()}
+    for name, frame in tables.items():
+        check(name, frame, rows)
     try:
-        full["tables"] = {}
-        for name, frame in tables.items():
-            arrow = _to_arrow(name, frame)
-            pq.write_table(arrow, tmp / f"{name}.parquet", compression="zstd")
-            full["tables"][name] = {"file": f"{name}.parquet", "rows": arrow.num_rows}
-        full["code_objects"] = []
-        if code_objects:
-            (tmp / "code").mkdir()
-        for ref in code_objects:
-            rel = f"code/{ref.id}.co"
-            (tmp / rel).write_bytes(ref.data)
-            full["code_objects"].append(
-                {
-                    "id": ref.id,
-                    "file": rel,
-                    "name": ref.name,
-                    "sha256": hashlib.sha256(ref.data).hexdigest(),
-                    "load_base": ref.load_base,
-                }
-            )
-        (tmp / "capture.json").write_text(json.dumps(full, indent=1, sort_keys=True) + "\n")
-        os.chmod(tmp, 0o777 & ~_umask())
-        if path.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{path.name}.old.", dir=path.parent))
-            os.rename(path, old / "x")
-            os.rename(tmp, path)
-            shutil.rmtree(old)
-        else:
-            os.rename(tmp, path)
-    except BaseException:
-        shutil.rmtree(tmp, ignore_errors=True)
-        raise
+        path.parent.mkdir(parents=True, exist_ok=True)
+        tmp = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        try:
+            _write(tmp, full, tables, code_objects)
+            _put_in_place(tmp, path)
+        except BaseException:
+            shutil.rmtree(tmp, ignore_errors=True)
+            raise
+    except OSError as e:
+        raise EnvironmentProblem(
+            f"cannot write the capture: {e.strerror or e}", path=path, kind="cannot_write"
+        ) from e
     return open(path)
+
+
+def _write(
+    tmp: Path,
+    full: dict[str, Any],
+    tables: Mapping[str, pd.DataFrame],
+    code_objects: tuple[CodeObjectRef, ...],
+) -> None:
+    """The content of a capture directory, ``capture.json`` last."""
+    import pyarrow.parquet as pq
+
+    full["tables"] = {}
+    for name, frame in tables.items():
+        arrow = to_arrow(name, frame)
+        pq.write_table(arrow, tmp / f"{name}.parquet", compression="zstd")
+        full["tables"][name] = {"file": f"{name}.parquet", "rows": arrow.num_rows}
+    full["code_objects"] = []
+    if code_objects:
+        (tmp / "code").mkdir()
+    for ref in code_objects:
+        rel = f"code/{ref.id}.co"
+        (tmp / rel).write_bytes(ref.data)
+        full["code_objects"].append(
+            {
+                "id": ref.id,
+                "file": rel,
+                "name": ref.name,
+                "sha256": hashlib.sha256(ref.data).hexdigest(),
+                "load_base": ref.load_base,
+            }
+        )
+    text = json.dumps(_finite(full), indent=1, sort_keys=True, allow_nan=False)
+    (tmp / "capture.json").write_text(text + "\n", encoding="utf-8")
+    os.chmod(tmp, 0o777 & ~_umask())
+
+
+def _put_in_place(tmp: Path, path: Path) -> None:
+    """Rename ``tmp`` to ``path``; an old capture there is put back if that fails."""
+    if not path.exists():
+        os.rename(tmp, path)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{path.name}.old.", dir=path.parent))
+    try:
+        os.rename(path, old / "capture")
+        os.rename(tmp, path)
+    except BaseException:
+        if not path.exists() and (old / "capture").exists():
+            os.rename(old / "capture", path)
+        raise
+    finally:
+        if path.exists():
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def _finite(value: Any) -> Any:
+    """``value`` with NaN and infinities as None: JSON has no other word for them."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {k: _finite(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(v) for v in value]
+    return value
 
 
 def _umask() -> int:
@@ -190,81 +177,44 @@ def open(path: str | Path) -> Capture:  # noqa: A001
             hint=f"isaprof import {path}   reads a trace folder",
         )
     try:
-        meta = json.loads(file.read_text())
-    except (ValueError, OSError) as e:
+        meta = json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, OSError, RecursionError) as e:
         raise BadInput(f"unreadable: {e}", path=file, kind="bad_capture") from e
     if not isinstance(meta, dict) or meta.get("schema") != SCHEMA_NAME:
-        raise BadInput(f"not a capture: expected \"schema\": \"{SCHEMA_NAME}\"", path=file, kind="not_a_capture")
+        raise BadInput(f'not a capture: expected "schema": "{SCHEMA_NAME}"', path=file, kind="not_a_capture")
     version = meta.get("schema_version")
-    if not isinstance(version, int) or version < 1 or version > SCHEMA_VERSION:
+    if type(version) is not int or not 1 <= version <= SCHEMA_VERSION:
         raise BadInput(
             f"schema version {version}; this isaprof reads 1 to {SCHEMA_VERSION}",
             path=file,
             kind="schema_version",
             hint="pip install --upgrade isaprof",
         )
-    _check_meta(meta, file)
+    check_meta(meta, file)
+
+    rows = {name: t["rows"] for name, t in meta["tables"].items()}
 
     def load(name: str) -> pd.DataFrame:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        part = _inside(path, meta["tables"][name]["file"], file)
-        try:
-            table = pq.read_table(part)
-        except (OSError, pa.ArrowException) as e:
-            raise BadInput(f"unreadable table: {e}", path=part, kind="bad_capture") from e
-        return _from_arrow(name, table, part)
+        part = path / meta["tables"][name]["file"]
+        frame = read(name, part)
+        if len(frame) != rows[name]:
+            message = f"damaged: {len(frame)} rows where capture.json says {rows[name]}"
+            raise BadInput(message, path=part, kind="bad_capture")
+        check(name, frame, rows, part)
+        return frame
 
     def load_code() -> tuple[CodeObjectRef, ...]:
-        refs = []
-        for entry in meta.get("code_objects", ()):
-            part = _inside(path, entry["file"], file)
-            try:
-                data = part.read_bytes()
-            except OSError as e:
-                raise BadInput(f"unreadable code object: {e}", path=part, kind="bad_capture") from e
-            refs.append(
-                CodeObjectRef(entry["id"], data, entry.get("name", ""), entry.get("sha256", ""), entry.get("load_base"))
-            )
-        return tuple(refs)
+        return tuple(_code_object(path / entry["file"], entry) for entry in meta.get("code_objects", ()))
 
     return Capture(meta, loader=load, code_loader=load_code, path=path)
 
 
-def _check_meta(meta: dict[str, Any], file: Path) -> None:
-    def need(ok: bool, what: str) -> None:
-        if not ok:
-            raise BadInput(f"damaged: {what}", path=file, kind="bad_capture")
-
-    need(meta.get("provenance") in set(Provenance), "\"provenance\" must be measured or modelled")
-    need(isinstance(meta.get("arch"), str), "\"arch\" must be a string")
-    kernel = meta.get("kernel")
-    need(isinstance(kernel, dict) and isinstance(kernel.get("name"), str), "\"kernel\" must have a \"name\"")
-    tables = meta.get("tables")
-    need(isinstance(tables, dict), "\"tables\" must be an object")
-    for name, t in (tables or {}).items():
-        need(isinstance(t, dict) and isinstance(t.get("file"), str), f"table {name} must have a \"file\"")
-    for name in REQUIRED_TABLES:
-        need(name in (tables or {}), f"table {name} is missing")
-    objects = meta.get("code_objects", [])
-    need(
-        isinstance(objects, list)
-        and all(isinstance(o, dict) and isinstance(o.get("file"), str) and isinstance(o.get("id"), int) for o in objects),
-        "\"code_objects\" must be a list of objects with id and file",
-    )
-    warnings = meta.get("warnings", [])
-    known = {"kind", "message", "amount", "unit", "se"}
-    need(
-        isinstance(warnings, list)
-        and all(isinstance(w, dict) and {"kind", "message"} <= set(w) <= known for w in warnings),
-        "\"warnings\" must be a list of {kind, message, amount, unit, se}",
-    )
-
-
-def _inside(root: Path, name: str, file: Path) -> Path:
-    """``root/name``, refusing names that leave the capture directory."""
-    part = root / name
-    if Path(name).is_absolute() or ".." in Path(name).parts:
-        raise BadInput(f"file name {name!r} leaves the capture", path=file, kind="bad_capture")
-    return part
+def _code_object(part: Path, entry: Mapping[str, Any]) -> CodeObjectRef:
+    try:
+        data = part.read_bytes()
+    except OSError as e:
+        raise BadInput(f"unreadable code object: {e.strerror or e}", path=part, kind="bad_capture") from e
+    sha256 = hashlib.sha256(data).hexdigest()
+    if entry.get("sha256", sha256) != sha256:
+        raise BadInput("damaged: the SHA-256 differs from capture.json's", path=part, kind="bad_capture")
+    return CodeObjectRef(entry["id"], data, entry.get("name", ""), sha256, entry.get("load_base"))

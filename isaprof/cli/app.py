@@ -30,7 +30,8 @@ def build(verbs: Mapping[str, str], load: Callable[[str], ModuleType]) -> Any:
     @app.callback()
     def top(
         version: Annotated[
-            bool, typer.Option("--version", callback=version, is_eager=True, help="Print the version and exit.")
+            bool,
+            typer.Option("--version", callback=version, is_eager=True, help="Print the version and exit."),
         ] = False,
     ) -> None:
         """ISA-level profiling and optimisation of AMD GPU kernels."""

@@ -1,0 +1,120 @@
+"""``capture.json``: its fields, and the check of one written by anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from isaprof.capture.model import Provenance
+from isaprof.capture.schema import REQUIRED_TABLES, TABLES
+from isaprof.errors import BadInput
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of ``capture.json``; ``docs/capture.md`` lists these."""
+
+    name: str
+    type: str  #: "string", "integer", "object" or "list"
+    required: bool
+    doc: str
+
+
+FIELDS: tuple[Field, ...] = (
+    Field("schema", "string", True, "`isaprof-capture`"),
+    Field("schema_version", "integer", True, "1"),
+    Field("provenance", "string", True, "`measured` (hardware trace) or `modelled` (simulator)"),
+    Field("arch", "string", True, "architecture, for example `gfx950`"),
+    Field("kernel", "object", True, "`name` (string, required); more about the kernel where known"),
+    Field("tables", "object", True, "table name: `file` (inside the directory) and `rows`"),
+    Field(
+        "code_objects",
+        "list",
+        False,
+        "objects with `id`, `file`, and `name`, `sha256`, `load_base` where known",
+    ),
+    Field(
+        "warnings", "list", False, "objects with `kind`, `message`, and `amount`, `unit`, `se` where known"
+    ),
+    Field("tool", "object", False, "`name` and `version` of the program that wrote the capture"),
+    Field("created", "string", False, "date and time of writing, ISO 8601"),
+    Field(
+        "launch",
+        "object",
+        False,
+        "how the kernel was launched: shape, grid, workgroup, dynamic LDS, operands",
+    ),
+    Field(
+        "model", "object", False, "simulator only: name, version and calibration table of the timing model"
+    ),
+    Field("decoder", "object", False, "traces only: name and version of the decoder"),
+)
+
+_TYPES: Mapping[str, type] = {"string": str, "integer": int, "object": dict, "list": list}
+_WARNING = {"kind": str, "message": str, "amount": int, "unit": str, "se": int}
+_CODE_OBJECT = {"id": int, "file": str, "name": str, "sha256": str, "load_base": int}
+
+
+def check_meta(meta: dict[str, Any], file: Path) -> None:
+    """Raise BadInput unless ``meta`` has the documented fields and types.
+
+    Afterwards every table entry has ``file`` and ``rows``, and no file name
+    leaves the capture directory.
+    """
+
+    def need(ok: bool, what: str) -> None:
+        if not ok:
+            raise BadInput(f"damaged: {what}", path=file, kind="bad_capture")
+
+    for f in FIELDS:
+        value = meta.get(f.name)
+        need(not f.required or value is not None, f'"{f.name}" is missing')
+        need(value is None or _is(value, _TYPES[f.type]), f'"{f.name}" must be a JSON {f.type}')
+        if value is None:
+            meta.pop(f.name, None)
+    need(meta["provenance"] in list(Provenance), '"provenance" must be measured or modelled')
+    need(isinstance(meta["kernel"].get("name"), str), '"kernel" must have a "name"')
+    for name, t in meta["tables"].items():
+        need(_is(t, dict) and _file(t.get("file")), f'table {name} must have a "file" inside the capture')
+        need(_is(t.get("rows"), int) and t["rows"] >= 0, f'table {name} must have its number of "rows"')
+    for name in REQUIRED_TABLES:
+        need(name in meta["tables"], f"table {name} is missing")
+    for w in meta.get("warnings", ()):
+        need(_record(w, _WARNING, 2) and set(w) <= set(_WARNING), f'"warnings" must hold {_names(_WARNING)}')
+    for o in meta.get("code_objects", ()):
+        need(
+            _record(o, _CODE_OBJECT, 2) and _file(o["file"]),
+            f'"code_objects" must hold {_names(_CODE_OBJECT)}',
+        )
+    ids = [o["id"] for o in meta.get("code_objects", ())]
+    need(len(ids) == len(set(ids)), '"code_objects" must have different ids')
+    meta["tables"] = {name: t for name, t in meta["tables"].items() if name in TABLES}
+
+
+def _is(value: object, type_: type) -> bool:
+    """isinstance, but a JSON true is no integer."""
+    return isinstance(value, type_) and not (type_ is int and isinstance(value, bool))
+
+
+def _record(value: object, fields: Mapping[str, type], required: int) -> bool:
+    """An object with the first ``required`` fields, and the right types in all known ones."""
+    if not isinstance(value, dict):
+        return False
+    present = all(value.get(name) is not None for name in list(fields)[:required])
+    return present and all(value.get(n) is None or _is(value[n], t) for n, t in fields.items())
+
+
+def _names(fields: Mapping[str, object]) -> str:
+    return "objects of " + ", ".join(fields)
+
+
+def _file(name: object) -> bool:
+    """A relative file name that stays inside the directory."""
+    if not isinstance(name, str) or not name or "\0" in name:
+        return False
+    return not Path(name).is_absolute() and ".." not in Path(name).parts
+
+
+__all__ = ["FIELDS", "Field", "check_meta"]

@@ -1,0 +1,150 @@
+"""Tables of a capture: pandas frames to Parquet and back, checked both ways.
+
+What is written obeys :mod:`isaprof.capture.schema`; what is read may come
+from anyone, so that types, nulls, keys and the order of times are checked
+before a frame is handed out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isaprof.capture.schema import TABLES, Column
+from isaprof.errors import BadInput
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+#: column -> the table whose row numbers it holds
+KEYS = {"wave": "waves", "line": "code"}
+
+
+def arrow_type(column: Column) -> pa.DataType:
+    """The Parquet (Arrow) type of a column of the schema."""
+    import pyarrow as pa
+
+    types: dict[str, Callable[[], pa.DataType]] = {
+        "int32": pa.int32,
+        "int64": pa.int64,
+        "bool": pa.bool_,
+        "string": pa.string,
+        "binary": pa.binary,
+        "float64": pa.float64,
+        "category": lambda: pa.dictionary(pa.int32(), pa.string()),
+    }
+    return types[column.type]()
+
+
+def to_arrow(name: str, frame: pd.DataFrame) -> pa.Table:
+    """Table ``name`` with exactly the columns of the schema.
+
+    Raises ValueError where columns are missing, unknown or wrongly null: a
+    mistake of the program that made the frame.
+    """
+    import pyarrow as pa
+
+    columns = TABLES[name]
+    missing = [c.name for c in columns if c.name not in frame.columns]
+    extra = [c for c in frame.columns if c not in {x.name for x in columns}]
+    if missing or extra:
+        raise ValueError(f"table {name}: missing columns {missing}, unknown columns {extra}")
+    fields = [pa.field(c.name, arrow_type(c), c.nullable) for c in columns]
+    arrays = []
+    for c in columns:
+        series = frame[c.name]
+        if not c.nullable and series.isna().any():
+            raise ValueError(f"table {name}: column {c.name} must not be null")
+        if c.type == "category":
+            arrays.append(pa.array(series.astype("category"), type=arrow_type(c)))
+        else:
+            arrays.append(pa.array(series, type=arrow_type(c), from_pandas=True))
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def read(name: str, path: Path) -> pd.DataFrame:
+    """Table ``name`` from a Parquet file; BadInput where it is not one."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if not path.is_file():
+        raise BadInput("no such file", path=path, kind="bad_capture")
+    try:
+        table = pq.ParquetFile(path).read()
+        return from_arrow(name, table, path)
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as e:
+        reason = str(e).splitlines()[0] if str(e) else type(e).__name__
+        raise BadInput(f"unreadable table: {reason}", path=path, kind="bad_capture") from e
+
+
+def from_arrow(name: str, table: pa.Table, path: Path) -> pd.DataFrame:
+    """A frame with exactly the columns of the schema, in its order and types.
+
+    Nullable integers come out as pandas' Int32/Int64; an absent nullable
+    column comes out all null; columns that the schema does not know are
+    dropped. Raises BadInput (or ArrowException for values that do not fit).
+    """
+    import pandas as pd
+    import pyarrow as pa
+
+    def with_nulls(type_: pa.DataType) -> Any:
+        dtypes: dict[pa.DataType, Any] = {pa.int32(): pd.Int32Dtype(), pa.int64(): pd.Int64Dtype()}
+        return dtypes.get(type_)
+
+    def bad(what: str) -> BadInput:
+        return BadInput(f"table {name}: {what}", path=path, kind="bad_capture")
+
+    out: dict[str, Any] = {}
+    for c in TABLES[name]:
+        found = table.column_names.count(c.name)
+        if found > 1 or (not found and not c.nullable):
+            raise bad(f"column {c.name} " + ("occurs twice" if found else "is missing"))
+        wanted = arrow_type(c)
+        column = (
+            table.column(c.name) if found else pa.chunked_array([pa.array([None] * table.num_rows, wanted)])
+        )
+        if column.null_count and not c.nullable:
+            raise bad(f"column {c.name} must not be null")
+        if c.type == "category":
+            plain = column.cast(pa.string()) if not pa.types.is_dictionary(column.type) else column
+            out[c.name] = plain.cast(wanted).unify_dictionaries().to_pandas().astype("category").array
+        else:
+            mapper = with_nulls if c.nullable else None
+            out[c.name] = column.cast(wanted).to_pandas(types_mapper=mapper).array
+    return pd.DataFrame(out)
+
+
+def check(name: str, frame: pd.DataFrame, rows: Mapping[str, int], path: Path | None = None) -> None:
+    """Keys point at rows that exist, and time does not run backwards.
+
+    ``rows``: number of rows of each table of the capture. Raises BadInput
+    naming the first row that is wrong.
+    """
+    import numpy as np
+
+    def must(ok: pd.Series[bool], what: str) -> None:
+        wrong = ~ok.to_numpy(dtype=bool, na_value=True)
+        if wrong.any():
+            message = f"table {name}, row {int(wrong.argmax())}: {what}"
+            raise BadInput(message, path=path, kind="bad_capture")
+
+    for column, target in KEYS.items():
+        if column not in frame:
+            continue
+        if target == name:
+            must(frame[column] == np.arange(len(frame)), f"{column} must be the row number")
+        else:
+            n = rows.get(target, 0)
+            must(
+                (frame[column] >= 0) & (frame[column] < n),
+                f"{column} is not a row of table {target} ({n} rows)",
+            )
+    if name == "waves":
+        must(frame["end"] >= frame["begin"], "end is before begin")
+    if name == "insts":
+        must(frame["stall"] >= 0, "stall is negative")
+        must(frame["duration"] >= frame["stall"], "duration is shorter than stall")
+    if name == "states":
+        must(frame["duration"] >= 0, "duration is negative")
