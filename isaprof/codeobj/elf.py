@@ -1,0 +1,293 @@
+"""An AMDGPU code object: target, kernels, code and initialised data."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from isaprof import arch as tables
+from isaprof.arch.targets import CODE_OBJECT_VERSION, EF_AMDGPU_MACH, EF_FEATURE_SETTING
+from isaprof.codeobj import metadata as notes
+from isaprof.codeobj.descriptor import SIZE as DESCRIPTOR_SIZE
+from isaprof.codeobj.descriptor import KernelDescriptor
+from isaprof.codeobj.image import Image, Section, Symbol, read_image
+from isaprof.codeobj.metadata import KernelArg
+from isaprof.errors import BadInput
+
+MINIMAL_KERNEL_NAME = "kernel"
+_OSABI_AMDGPU_HSA = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One kernel of a code object. ``entry`` is its first instruction's virtual address.
+
+    ``size`` is the code size in bytes (from the symbol, else up to the next
+    symbol or the end of its section). ``metadata`` is the note's own map.
+    """
+
+    name: str
+    symbol: str
+    entry: int
+    size: int
+    descriptor: KernelDescriptor
+    args: tuple[KernelArg, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def kernarg_size(self) -> int:
+        """Bytes of the kernarg segment (the note's figure, else the descriptor's)."""
+        n = self.metadata.get(".kernarg_segment_size")
+        return n if isinstance(n, int) and n > 0 else self.descriptor.kernarg_size
+
+    @property
+    def wave_size(self) -> int:
+        """Lanes of a wave: 32 or 64."""
+        n = self.metadata.get(".wavefront_size")
+        return n if n in (32, 64) else self.descriptor.wave_size
+
+    @property
+    def start(self) -> int:
+        """Where waves start: with kernarg preload, 256 bytes after the entry.
+
+        The first 256 bytes are then a fall-back for firmware that does not
+        preload (LLVM's AMDGPU user guide, "Preloaded Kernel Arguments").
+        """
+        return self.entry + (256 if self.descriptor.kernarg_preload_length else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class CodeObject:
+    """A loaded code object. Frozen; nothing of it refers to the file any more."""
+
+    arch: str
+    target_id: str  #: with features, ``gfx90a:sramecc+:xnack-``
+    code_object_version: int | None  #: None for minimal objects
+    e_flags: int
+    sha256: str
+    kernels: tuple[Kernel, ...]
+    text: tuple[Section, ...]  #: executable sections: name, address, data
+    labels: dict[int, str]  #: address -> function or kernel name
+    minimal: bool = False
+    path: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata_note: str | None = None  #: why ``metadata`` is empty, if it is
+    sections: tuple[Section, ...] = ()
+    segments: tuple[tuple[int, bytes], ...] = ()
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], arch: str | None = None) -> CodeObject:
+        """Read the file at ``path``; BadInput as for :meth:`from_bytes`, or when it cannot be read."""
+        try:
+            data = Path(path).read_bytes()
+        except OSError as e:
+            raise BadInput(f"cannot read: {e.strerror or e}", path=path, kind="unreadable") from None
+        return cls.from_bytes(data, path=path, arch=arch)
+
+    @classmethod
+    def from_bytes(
+        cls, data: bytes, *, path: str | PathLike[str] | None = None, arch: str | None = None
+    ) -> CodeObject:
+        """Parse ELF bytes. ``arch`` is needed only for minimal objects (e_machine 0).
+
+        Raises BadInput for anything that is no AMDGPU code object, saying what
+        it is, and when ``arch`` contradicts the ELF header.
+        """
+        image = read_image(data, path)
+        where = None if path is None else str(path)
+        name, target = _target(image, arch, path)
+        meta, why = ({}, "the object has no metadata note") if image.minimal else _metadata(image)
+        text = tuple(s for s in image.sections if s.executable)
+        if image.minimal:
+            kernels, labels = _minimal_kernels(image, text, name)
+        else:
+            labels = _labels(image, text)
+            kernels = _kernels(image, text, name, meta)
+        return cls(
+            name,
+            target,
+            None if image.minimal else CODE_OBJECT_VERSION.get(image.abi_version),
+            image.e_flags,
+            hashlib.sha256(data).hexdigest(),
+            kernels,
+            text,
+            labels,
+            image.minimal,
+            where,
+            meta,
+            why,
+            image.sections,
+            image.segments,
+        )
+
+    def kernel(self, name: str | None = None) -> Kernel:
+        """The kernel called ``name`` (or ``name`` without ``.kd``), or the only one.
+
+        Raises BadInput: no kernel at all, several and no name, unknown name.
+        """
+        if self.minimal and name is not None and self.kernels:
+            return replace(
+                self.kernels[0], name=name
+            )  # such an object names nothing: the caller's name counts
+        names = ", ".join(k.name for k in self.kernels[:20]) + (", ..." if len(self.kernels) > 20 else "")
+        if not self.kernels:
+            raise BadInput("no kernel in this code object", path=self.path, kind="no_kernel")
+        if name is None:
+            if len(self.kernels) == 1:
+                return self.kernels[0]
+            raise BadInput(
+                f"{len(self.kernels)} kernels, choose one: {names}",
+                path=self.path,
+                hint="give --kernel NAME",
+                kind="several_kernels",
+            )
+        for k in self.kernels:
+            if name in (k.name, k.symbol):
+                return k
+        raise BadInput(f"no kernel {name!r}; it has: {names}", path=self.path, kind="unknown_kernel")
+
+    def read(self, address: int, n: int) -> bytes:
+        """``n`` initialised bytes at virtual ``address``; BadInput when the image has none there.
+
+        Bytes of a segment's memory beyond its file part (.bss) are not
+        initialised and count as absent.
+        """
+        spans = self.segments or tuple((s.address, s.data) for s in self.sections)
+        for base, data in spans:
+            if base <= address and address + n <= base + len(data):
+                return data[address - base : address - base + n]
+        raise BadInput(f"no initialised data at {address:#x} ({n} bytes)", path=self.path, kind="no_data")
+
+
+def _target(image: Image, arch: str | None, path: str | PathLike[str] | None) -> tuple[str, str]:
+    """(processor, target id) of the object, checked against the caller's ``arch``."""
+    wanted = None if arch is None else arch.split(":", 1)[0]
+    if image.minimal:
+        if arch is None or wanted is None:
+            raise BadInput(
+                "a minimal ELF file: it does not say for which GPU it was built",
+                path=path,
+                hint="pass the architecture, e.g. --arch gfx1100",
+                kind="arch_needed",
+            )
+        tables.generation(wanted)
+        return wanted, arch
+    mach = image.e_flags & 0xFF
+    name = EF_AMDGPU_MACH.get(mach)
+    if image.osabi != _OSABI_AMDGPU_HSA or name is None:
+        raise BadInput(
+            f"unknown AMDGPU machine {mach:#x} (OS ABI {image.osabi}) in the ELF header",
+            path=path,
+            offset=48,
+            kind="unknown_architecture",
+        )
+    if wanted is not None and wanted != name:
+        raise BadInput(f"built for {name}, not for {wanted}", path=path, kind="other_architecture")
+    target = name
+    if image.abi_version >= 2:  # v4 and later: two 2-bit settings
+        for feature, shift in (("sramecc", 10), ("xnack", 8)):
+            if sign := EF_FEATURE_SETTING[image.e_flags >> shift & 3]:
+                target += f":{feature}{sign}"
+    else:  # v3: one bit each
+        for feature, bit in (("sramecc", 9), ("xnack", 8)):
+            if image.e_flags >> bit & 1:
+                target += f":{feature}+"
+    return name, target
+
+
+def _metadata(image: Image) -> tuple[dict[str, Any], str | None]:
+    why = "the object has no metadata note"
+    for owner, kind, payload in image.notes:
+        if owner == "AMDGPU" and kind == notes.NT_AMDGPU_METADATA:
+            meta = notes.decode_note(payload)
+            if meta is not None:
+                return meta, None
+            why = "the metadata note is damaged"
+        elif owner == "AMD" and kind == notes.NT_AMD_HSA_METADATA_V2:
+            why = "the metadata is of code object version 2 (YAML), which is not read"
+    return {}, why
+
+
+def _labels(image: Image, text: tuple[Section, ...]) -> dict[int, str]:
+    """Address -> name of what starts there; functions win over plain labels, globals over locals."""
+    rank = {"FUNC": 0, "NOTYPE": 1, "OBJECT": 2}
+    out: dict[int, tuple[tuple[int, bool], str]] = {}
+    for s in image.symbols:
+        if s.kind in rank and any(s.value in t for t in text):
+            key = (rank[s.kind], s.local)
+            if s.value not in out or key < out[s.value][0]:
+                out[s.value] = (key, s.name)
+    return {a: name for a, (_, name) in sorted(out.items())}
+
+
+def _kernels(
+    image: Image, text: tuple[Section, ...], arch: str, meta: Mapping[str, Any]
+) -> tuple[Kernel, ...]:
+    """Descriptor symbols joined with the metadata's entries, in metadata order, then by address."""
+    by_name = {s.name: s for s in image.symbols}
+    entries: dict[str, dict[str, Any]] = {}
+    for e in notes.kernel_entries(meta):
+        symbol = e.get(".symbol")
+        if isinstance(symbol, str):
+            entries.setdefault(symbol, e)
+    rest = sorted((s.value, s.name) for s in image.symbols if s.name.endswith(".kd") and s.kind == "OBJECT")
+    symbols = [s for s in entries if s in by_name] + [n for _, n in rest if n not in entries]
+    out = []
+    for symbol in symbols:
+        address = by_name[symbol].value
+        raw = next(
+            (
+                s.data[address - s.address : address - s.address + DESCRIPTOR_SIZE]
+                for s in image.sections
+                if address in s
+            ),
+            b"",
+        )
+        if len(raw) < DESCRIPTOR_SIZE:
+            continue  # a symbol without its 64 bytes is no kernel
+        descriptor = KernelDescriptor.parse(raw, arch, address)
+        entry = address + descriptor.entry_offset
+        section = next((t for t in text if entry in t), None)
+        if section is None:
+            continue
+        meta_entry = entries.get(symbol, {})
+        stem = symbol.removesuffix(".kd")
+        name = meta_entry.get(".name")
+        out.append(
+            Kernel(
+                name if isinstance(name, str) and name else stem,
+                symbol,
+                entry,
+                _code_size(image.symbols, stem, entry, section),
+                descriptor,
+                notes.kernel_args(meta_entry),
+                meta_entry,
+            )
+        )
+    return tuple(out)
+
+
+def _code_size(symbols: tuple[Symbol, ...], stem: str, entry: int, section: Section) -> int:
+    end = section.address + len(section.data)
+    for s in symbols:
+        if s.name == stem and s.value == entry and 0 < s.size <= end - entry:
+            return s.size
+    return min((s.value for s in symbols if s.kind == "FUNC" and entry < s.value < end), default=end) - entry
+
+
+def _minimal_kernels(
+    image: Image, text: tuple[Section, ...], arch: str
+) -> tuple[tuple[Kernel, ...], dict[int, str]]:
+    """One kernel: the descriptor in .rodata and the start of .text (its entry offset is unusable)."""
+    code = text[0]
+    name = MINIMAL_KERNEL_NAME
+    for s in image.sections:
+        if not s.executable and len(s.data) >= DESCRIPTOR_SIZE:
+            descriptor = KernelDescriptor.parse(s.data, arch, s.address)
+            kernel = Kernel(name, name + ".kd", code.address, len(code.data), descriptor)
+            return (kernel,), {code.address: name}
+    return (), {}
