@@ -1,0 +1,1 @@
+"""Static analysis of a listing: control flow, wait counters, liveness."""

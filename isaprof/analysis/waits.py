@@ -1,0 +1,261 @@
+"""Wait-counter interpretation over all paths of a kernel.
+
+Each counter is simulated as a queue along every path of the control-flow
+graph, back edges included. An operation is *outstanding* at a point when it
+may be in flight there on some path; its *age* is the smallest number of
+younger operations on the same counter over those paths. A wait for N retires,
+on an in-order counter, exactly the operations of age >= N; on a counter that
+holds operations which may complete out of order only a wait for 0 proves
+anything.
+
+Rules: LLVM SIInsertWaitcnts.cpp (which operation increments which counter,
+which mixtures are out of order) and the ISA documents, "Manually inserted
+wait states / data dependency resolution". What a mixture means is in
+:data:`OUT_OF_ORDER_ALONE`; everything else is data of the instruction model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from isaprof.analysis.cfg import Cfg
+from isaprof.isa.model import Instruction, RegClass, RegSpan, Space
+
+
+class Kind(StrEnum):
+    """What an operation on a wait counter is; one counter in one kind is a queue."""
+
+    LOAD = "vector load"
+    STORE = "vector store"
+    LDS = "LDS"
+    SMEM = "SMEM"
+    FLAT = "FLAT"
+    SAMPLE = "image sample"
+    BVH = "BVH"
+    MESSAGE = "message"
+    EXPORT = "export"
+
+
+#: kinds that complete out of order even among themselves: only a wait for 0 helps
+OUT_OF_ORDER_ALONE = frozenset({Kind.SMEM, Kind.FLAT, Kind.MESSAGE})
+#: kinds that share one queue where they share a counter (gfx9: loads and stores on vmcnt)
+_SAME_QUEUE = {Kind.LOAD: "vmem", Kind.STORE: "vmem"}
+
+#: (counter -> listing index -> age); the abstract state before or after an instruction
+State = Mapping[str, Mapping[int, int]]
+
+
+def kind_of(ins: Instruction) -> Kind | None:
+    """The kind of a counted operation, None for instructions that count nothing."""
+    if not ins.counters:
+        return None
+    if ins.mem is not None:
+        if ins.mem.space == Space.LDS or ins.mem.space == Space.GDS:
+            return Kind.LDS
+        if ins.mem.space == Space.SCALAR:
+            return Kind.SMEM
+        if ins.mem.space == Space.FLAT:
+            return Kind.FLAT
+        if "bvh" in ins.base:
+            return Kind.BVH
+        if ins.base.startswith(("image_sample", "image_gather")):
+            return Kind.SAMPLE
+        return Kind.LOAD if ins.mem.load or ins.mem.lds_dma else Kind.STORE
+    if ins.base.startswith("s_sendmsg"):
+        return Kind.MESSAGE
+    if ins.base.startswith("exp"):
+        return Kind.EXPORT
+    if ins.base.startswith("s_"):
+        return Kind.SMEM
+    return Kind.LDS if ins.base.startswith("ds_") else Kind.LOAD
+
+
+def in_order(kinds: frozenset[Kind]) -> bool:
+    """Whether a counter that holds exactly these kinds completes in issue order."""
+    if kinds & OUT_OF_ORDER_ALONE:
+        return False
+    return len({_SAME_QUEUE.get(k, k.value) for k in kinds}) <= 1
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A use of a register whose load may still be in flight."""
+
+    user: int  #: listing index of the reading or overwriting instruction
+    load: int  #: listing index of the outstanding operation
+    counter: str
+    span: RegSpan
+    overwrite: bool  #: True: the register is written, False: read
+    age: int  #: younger operations on the counter, at least
+
+    @property
+    def missing_wait(self) -> str:
+        """The wait that would be needed before ``user``."""
+        return f"{self.counter}({self.age})"
+
+
+class WaitAnalysis:
+    """Fixpoint of the counter interpretation.
+
+    ``waits`` overrides what the wait instructions wait for: listing index ->
+    ((counter, N), ...); this is how an edit is tried before it is made.
+    ``maxima`` gives the largest value of each counter: that many younger
+    operations prove an older one done, because the next one cannot issue
+    before (in-order counters only).
+    """
+
+    def __init__(
+        self,
+        cfg: Cfg,
+        maxima: Mapping[str, int],
+        waits: Mapping[int, tuple[tuple[str, int], ...]] | None = None,
+    ) -> None:
+        self.cfg = cfg
+        self.maxima = maxima
+        self.overrides = dict(waits or {})
+        self.kinds = {ins.index: kind for ins in cfg.lines if (kind := kind_of(ins)) is not None}
+        self._by_index = {ins.index: ins for ins in cfg.lines}
+        self._entry: list[dict[str, dict[int, int]] | None] = [None] * len(cfg.blocks)
+        self._solve()
+
+    # -- transfer -----------------------------------------------------------
+    def waits_of(self, ins: Instruction) -> tuple[tuple[str, int], ...]:
+        """What ``ins`` waits for, overrides applied."""
+        return self.overrides.get(ins.index, ins.waits)
+
+    def _step(self, state: dict[str, dict[int, int]], ins: Instruction) -> None:
+        for counter, n in self.waits_of(ins):
+            queue = state.get(counter)
+            if not queue:
+                continue
+            if n == 0:
+                queue.clear()
+            elif in_order(frozenset(self.kinds[i] for i in queue)):
+                for i in [i for i, age in queue.items() if age >= n]:
+                    del queue[i]
+        for counter in dict.fromkeys(ins.counters):
+            queue = state.setdefault(counter, {})
+            step = ins.counters.count(counter)
+            for i in queue:
+                queue[i] += step
+            queue[ins.index] = 0
+            limit = self.maxima.get(counter)
+            if limit is not None and in_order(frozenset(self.kinds[i] for i in queue)):
+                for i in [i for i, age in queue.items() if age >= limit]:
+                    del queue[i]
+
+    def _solve(self) -> None:
+        blocks = self.cfg.blocks
+        if not blocks:
+            return
+        entry = next(b.index for b in blocks if self.cfg.idom[b.index] == b.index)
+        self._entry[entry] = {}
+        todo = [entry]
+        while todo:
+            b = todo.pop(0)
+            start = self._entry[b]
+            assert start is not None
+            state = {c: dict(q) for c, q in start.items()}
+            for p in range(blocks[b].first, blocks[b].last + 1):
+                self._step(state, self.cfg.lines[p])
+            for s in blocks[b].succ:
+                if self._merge(s, state) and s not in todo:
+                    todo.append(s)
+
+    def _merge(self, block: int, state: dict[str, dict[int, int]]) -> bool:
+        have = self._entry[block]
+        if have is None:
+            self._entry[block] = {c: dict(q) for c, q in state.items()}
+            return True
+        changed = False
+        for counter, queue in state.items():
+            mine = have.setdefault(counter, {})
+            for i, age in queue.items():
+                if i not in mine or age < mine[i]:
+                    mine[i] = age
+                    changed = True
+        return changed
+
+    # -- results ------------------------------------------------------------
+    def walk(self, block: int) -> list[tuple[Instruction, State]]:
+        """(instruction, state before it) for the instructions of a block, in order."""
+        start = self._entry[block]
+        if start is None:
+            return []
+        state = {c: dict(q) for c, q in start.items()}
+        out: list[tuple[Instruction, State]] = []
+        for p in range(self.cfg.blocks[block].first, self.cfg.blocks[block].last + 1):
+            ins = self.cfg.lines[p]
+            out.append((ins, {c: dict(q) for c, q in state.items() if q}))
+            self._step(state, ins)
+        return out
+
+    def before(self, index: int) -> State:
+        """State just before the instruction with listing index ``index``."""
+        block = self.cfg.block_of[self.cfg.position(index)]
+        for ins, state in self.walk(block):
+            if ins.index == index:
+                return state
+        return {}
+
+    def after_waits(self, index: int) -> State:
+        """State at ``index`` after its own waits, before it counts itself."""
+        state = {c: dict(q) for c, q in self.before(index).items()}
+        ins = self._by_index[index]
+        for counter, n in self.waits_of(ins):
+            queue = state.get(counter, {})
+            ordered = in_order(frozenset(self.kinds[i] for i in queue))
+            if n == 0 or ordered:
+                for i in [i for i, age in queue.items() if n == 0 or age >= n]:
+                    del queue[i]
+        return state
+
+    def conflicts(self) -> list[Conflict]:
+        """Every read or overwrite of a register that an outstanding load may still write."""
+        out: list[Conflict] = []
+        for b in self.cfg.blocks:
+            start = self._entry[b.index]
+            if start is None:
+                continue
+            state = {c: dict(q) for c, q in start.items()}
+            for p in range(b.first, b.last + 1):
+                ins = self.cfg.lines[p]
+                out.extend(self._conflicts_at(ins, state))
+                self._step(state, ins)
+        return out
+
+    def _conflicts_at(self, ins: Instruction, state: State) -> list[Conflict]:
+        out = []
+        for counter, queue in state.items():
+            for i, age in queue.items():
+                load = self._by_index[i]
+                for span in _register_results(load):
+                    if (hit := _first_overlap(ins.reads, span)) is not None:
+                        out.append(Conflict(ins.index, i, counter, hit, False, age))
+                    elif (hit := _first_overlap(ins.writes, span)) is not None and not self._same_queue(
+                        ins, load, counter, queue
+                    ):
+                        out.append(Conflict(ins.index, i, counter, hit, True, age))
+        return out
+
+    def _same_queue(
+        self, ins: Instruction, load: Instruction, counter: str, queue: Mapping[int, int]
+    ) -> bool:
+        """A younger load of the same in-order queue may overwrite: it returns later."""
+        if counter not in ins.counters or ins.index not in self.kinds:
+            return False
+        return in_order(frozenset(self.kinds[i] for i in queue) | {self.kinds[ins.index]})
+
+
+def _register_results(load: Instruction) -> Sequence[RegSpan]:
+    """Registers that change when the memory operation completes."""
+    if load.mem is not None and load.mem.store and not load.mem.load and not load.mem.atomic:
+        return ()
+    data = (RegClass.VGPR, RegClass.AGPR, RegClass.SGPR, RegClass.TTMP, RegClass.VCC)
+    return [w for w in load.writes if w.cls in data]
+
+
+def _first_overlap(spans: Sequence[RegSpan], span: RegSpan) -> RegSpan | None:
+    return next((s for s in spans if s.overlaps(span)), None)
