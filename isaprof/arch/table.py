@@ -23,6 +23,54 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
+class MatrixRule:
+    """Occupancy of the matrix pipe by instructions whose mnemonic matches ``pattern`` (a regex)."""
+
+    pattern: str
+    cycles: int
+    #: f8f6f4 forms: cycles when A or B is an 8-bit type (cbsz or blgp 0 or 1)
+    cycles_8bit: int | None = None
+    #: True: no other VALU instruction of the SIMD issues while it runs (f32 and f64 MFMA, WMMA)
+    blocks_valu: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ValuRule:
+    """Cost of VALU instructions whose mnemonic matches ``pattern`` (a regex), in cycles.
+
+    ``occupancy``: how long the SIMD's VALU (or, for transcendentals, that
+    unit) is taken; ``latency``: issue to use of the result by a VALU.
+    """
+
+    pattern: str
+    occupancy: int
+    latency: int
+
+
+@dataclass(frozen=True, slots=True)
+class LdsPattern:
+    """Lanes that are checked together for bank conflicts, for one access width."""
+
+    groups: tuple[tuple[int, ...], ...]
+    banks: int
+
+
+@dataclass(frozen=True, slots=True)
+class HazardRule:
+    """Wait states that must lie between a producer and a consumer (no interlock).
+
+    ``states`` are fixed wait states; with ``plus_passes`` the matrix passes of
+    the producer are added. One wait state is one issue slot (4 cycles).
+    """
+
+    producer: str
+    consumer: str
+    states: int
+    plus_passes: bool = False
+    except_passes: tuple[int, ...] = ()  #: the rule does not hold for producers of so many passes
+
+
+@dataclass(frozen=True, slots=True)
 class ArchTable:
     """All that isaprof knows about one GPU target. Data only; unknown keys are absent."""
 
@@ -48,6 +96,11 @@ class ArchTable:
         """The bare value of ``key``, or ``default`` when the fact is unknown."""
         f = self.facts.get(key)
         return default if f is None else f.value
+
+
+def facts(unit: str, source: str, confidence: str = "A", /, **values: Any) -> dict[str, Fact]:
+    """Several facts of one unit, source and confidence."""
+    return {k: Fact(v, unit, source, confidence) for k, v in values.items()}
 
 
 def build(name: str, generation: str, product: str, *layers: Mapping[str, Fact]) -> ArchTable:
