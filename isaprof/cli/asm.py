@@ -1,0 +1,39 @@
+"""``isaprof asm``: build a code object from its text."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def command(
+    source: Annotated[Path, typer.Argument(metavar="KERNEL.s", help="Assembly source.")],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Code object to write; default: SOURCE with .co.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object about the result.")] = False,
+) -> None:
+    """Assemble and link a source for the target that it names."""
+    from isaprof.asm import assemble_file
+    from isaprof.codeobj.elf import CodeObject
+    from isaprof.files import write_new
+
+    data = assemble_file(source)
+    out = output or source.with_suffix(".co")
+    write_new(out, data, force=force)
+    if as_json:
+        co = CodeObject.from_bytes(data, path=out)
+        body = {
+            "schema_version": 1,
+            "output": str(out),
+            "target": co.target_id,
+            "kernels": [k.name for k in co.kernels],
+            "sha256": co.sha256,
+        }
+        print(json.dumps(body))
+    else:
+        print(out)
