@@ -48,6 +48,8 @@ ISSUE: dict[str, Fact] = {
     **facts("cycles", src.FLYDSL, "M", endpgm_idle=60, endpgm_after_store=240, icache_miss_cold=728),
     **facts("cycles", src.ISA_GUIDE, sleep_cycles_per_count=64),
     **facts("entries", src.INFERRED, "D", valu_queue=1),
+    # flat scratch is set up by hardware, not read from SGPRs
+    **facts("", "LLVM AMDGPU user guide, architected flat scratch", flat_scratch_sgpr=False),
     "kernarg_id_source": Fact("sgpr", "", src.ISA_GUIDE),
     # how the records of a decoded trace book a dependency: CDNA as idle time, RDNA as stall of the consumer
     **facts("", src.FLYDSL, "M", dependency_is_idle=True),

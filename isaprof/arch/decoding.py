@@ -59,12 +59,12 @@ def _facts(unit: str = "", source: str = _DESC, **values: Any) -> dict[str, Fact
 _COMMON = _facts(
     kernarg_preload=False, unified_agpr=False, separate_agpr=False, has_wgp=False, has_ieee_dx10_bits=True,
     inst_pref_bits=0, dynamic_vgpr_bit=None, user_sgpr_count_bits=5, sgpr_fixed=None, has_vopd=False,
-    lds_needs_m0=False, waitcnt_layout=None, max_sgpr=102,
+    waitcnt_layout=None, flat_scratch_sgpr=False, max_sgpr=102,
 )  # fmt: skip
 
 GFX9: dict[str, Fact] = {
     **_COMMON,
-    **_facts(wave_sizes=(64,), vgpr_encoding_granule=_Map({64: 4}), unified_agpr=False),
+    **_facts(wave_sizes=(64,), vgpr_encoding_granule=_Map({64: 4}), flat_scratch_sgpr=True),
     **_counters(_COUNTERS_GFX9, {"vmcnt": 63, "lgkmcnt": 15, "expcnt": 7}),
     "waitcnt_layout": _layout(vmcnt=((0, 4), (14, 2)), expcnt=((4, 3),), lgkmcnt=((8, 4),)),
     "separate_wait_counters": Fact(_Map({}), "mnemonic -> counters", _WAIT),
@@ -89,13 +89,14 @@ _VSCNT = _Map({
 GFX10: dict[str, Fact] = {
     **_COMMON,
     **_WAVE32,
+    **_facts(flat_scratch_sgpr=True),
     **_counters(_COUNTERS_GFX10, {"vmcnt": 63, "vscnt": 63, "lgkmcnt": 63, "expcnt": 7}),
     "waitcnt_layout": _layout(vmcnt=((0, 4), (14, 2)), expcnt=((4, 3),), lgkmcnt=((8, 6),)),
     "separate_wait_counters": Fact(_VSCNT, "mnemonic -> (counter, low bit, width)", _WAIT),
 }
 GFX11: dict[str, Fact] = {
     **GFX10,
-    **_facts(inst_pref_bits=6, has_vopd=True),
+    **_facts(inst_pref_bits=6, has_vopd=True, flat_scratch_sgpr=False),
     "waitcnt_layout": _layout(expcnt=((0, 3),), lgkmcnt=((4, 6),), vmcnt=((10, 6),)),
 }
 _SPLIT_WAITS = {

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from isaprof.arch import family_table
 from isaprof.arch.targets import EF_AMDGPU_MACH
 from isaprof.errors import BadInput, EnvironmentProblem
 from isaprof.isa import llvm
@@ -35,7 +36,11 @@ class CodeRange:
 
 
 def disassemble_ranges(
-    ranges: Sequence[CodeRange], arch: str, symbols: Mapping[int, str] | None = None
+    ranges: Sequence[CodeRange],
+    arch: str,
+    symbols: Mapping[int, str] | None = None,
+    *,
+    wave_size: int | None = None,
 ) -> list[Row]:
     """Every instruction of ``ranges`` as (address, words, LLVM text), in address order.
 
@@ -46,16 +51,19 @@ def disassemble_ranges(
     true16 rule: gfx11 and later are decoded with true16 names; when that
     leaves undecodable words, once more without, and the variant with fewer
     undecodable words and invalid registers wins (true16 on a tie).
+    ``wave_size`` 64 on RDNA makes lane masks two registers wide.
     """
     ranges = sorted((r for r in ranges if len(r.data) >= 4), key=lambda r: r.address)
     if not ranges:
         return []
     tools = llvm.find_tools(arch)
     elf = _wrap(ranges, arch, symbols or {})
-    mattr = llvm.default_mattr(arch)
-    best = _run(tools, elf, arch, mattr)
-    if mattr and (bad := _undecoded(best)):
-        other = _run(tools, elf, arch, "")
+    true16 = llvm.default_mattr(arch)
+    wide = wave_size == 64 and len(family_table(arch)["wave_sizes"]) > 1
+    wave = ["-wavefrontsize32", "+wavefrontsize64"] if wide else []
+    best = _run(tools, elf, arch, ",".join([*wave, true16] if true16 else wave))
+    if true16 and (bad := _undecoded(best)):
+        other = _run(tools, elf, arch, ",".join(wave))
         if _undecoded(other) < bad:
             best = other
     return list(_tile(ranges, best))
