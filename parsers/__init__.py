@@ -1,1 +1,5 @@
-"""Readers of trace formats. They know no views."""
+"""Readers of recorded traces: raw SQTT streams, rocprofv3 output, trace folders.
+
+They turn bytes into plain columns and records. They know no view, no command
+line and no simulator.
+"""

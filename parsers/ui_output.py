@@ -1,0 +1,274 @@
+"""``ui_output_agent_*_dispatch_*``: the JSON that rocprofv3's decoder writes.
+
+Read are code.json, filenames.json, the wave files it names, occupancy.json and
+the optional files (perf counters, realtime, shader data), in the layouts of
+ROCm 7.0 (3.0.0) to 2026: rows may have more columns than named here, object
+keys may be unknown (ROCm/rocm-systems, projects/rocprofiler-sdk att-tool).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isaprof.errors import BadInput
+from isaprof.parsers.jsonfile import INT_MAX, Fields, inside, load_json
+from isaprof.parsers.sqtt.model import Cat, State
+
+I64 = NDArray[np.int64]
+_KIND = "bad_ui_output"
+_INT32 = (1 << 31) - 1
+_MAX = {"se": 1024, "simd": 4, "slot": 64}
+
+
+@dataclass(frozen=True, slots=True)
+class CodeRow:
+    """One instruction of code.json. ``line``: execution line number, the key of wave files."""
+
+    line: int
+    codeobj: int
+    vaddr: int
+    text: str
+    label: str | None
+    source: str | None
+    hits: int
+    latency: int
+    stall: int
+    idle: int
+
+
+@dataclass(slots=True)
+class UiWave:
+    """One traced wave: columns of equal length (cycles); ``line`` 0 = unknown address."""
+
+    se: int
+    cu: int
+    simd: int
+    slot: int
+    begin: int
+    end: int
+    time: I64
+    category: I64
+    stall: I64
+    duration: I64
+    line: I64
+    states: list[tuple[State, int]]
+
+
+@dataclass(slots=True)
+class UiOutput:
+    path: Path
+    gfxip: int
+    version: str
+    counter_names: list[str]
+    code: list[CodeRow]
+    waves: list[UiWave] = field(default_factory=list)
+    #: engine -> rows of time, cu, simd, slot, start, kernel id
+    occupancy: dict[int, I64] = field(default_factory=dict)
+    kernels: dict[int, str] = field(default_factory=dict)  #: kernel id -> name or "<codeobj> / 0x<addr>"
+    #: engine -> rows of time, c0, c1, c2, c3, cu, bank
+    counters: dict[int, I64] = field(default_factory=dict)
+    realtime: dict[int, I64] = field(default_factory=dict)  #: engine -> rows of shader clock, realtime
+    realtime_hz: int | None = None
+    shaderdata: dict[int, I64] = field(default_factory=dict)  #: engine -> rows of time, value
+
+
+def read_ui_output(path: Path, progress: Callable[[int, int], None] | None = None) -> UiOutput:
+    """Read the directory ``path``.
+
+    Raises BadInput: ``missing_file`` (a file named by filenames.json or an
+    index file is absent), ``code_null`` (the decoder attributed nothing) or
+    ``bad_ui_output`` (values of the wrong type), naming file and key.
+    """
+    file = path / "filenames.json"
+    if not file.is_file():
+        raise BadInput(
+            "no filenames.json: the ui_output directory is incomplete",
+            path=path,
+            kind="missing_file",
+            hint="copy the whole ui_output_* directory, or import the raw .att files with --decoder isaprof",
+        )
+    f = Fields(load_json(file, kind=_KIND), file, "", kind=_KIND)
+    names = f.optional("counter_names", list) or []
+    if not all(isinstance(n, str) for n in names):
+        raise f.bad("counter_names must hold strings")
+    version = f.value.get("version")
+    out = UiOutput(
+        path,
+        f.need_integer("gfxip", low=0, high=99),
+        version if isinstance(version, str) else "",
+        [n.split(":", 1)[0] for n in names],
+        _read_code(path / "code.json"),
+    )
+    wave_files = list(_wave_files(f))
+    for n, (se, simd, slot, name) in enumerate(wave_files):
+        out.waves.append(_read_wave(file, se, simd, slot, name))
+        if progress is not None:
+            progress(n + 1, len(wave_files))
+    _read_occupancy(path / "occupancy.json", out)
+    _read_optional(path, f, out)
+    return out
+
+
+def _read_code(path: Path) -> list[CodeRow]:
+    if not path.is_file():
+        raise BadInput("no such file", path=path, kind="missing_file", hint=f"ls {path.parent}")
+    f = Fields(load_json(path, kind=_KIND), path, "", kind=_KIND)
+    if f.value.get("code") is None:
+        raise BadInput(
+            'holds no code ("code": null): the decoder attributed no instruction to any wave',
+            path=path,
+            kind="code_null",
+            hint="record again so that waves run on the traced CU (larger grid, another --att-target-cu, "
+            "wider --att-shader-engine-mask), or try --decoder isaprof on the raw .att files",
+        )
+    rows: list[CodeRow] = []
+    label: str | None = None
+    for i, row in enumerate(f.need("code", list)):
+        where = f"code[{i}]"
+        if not isinstance(row, list) or len(row) < 10:
+            raise f.bad(f"{where} must be a list of at least 10 columns")
+        text, source = row[0], row[3]
+        if not isinstance(text, str) or not (source is None or isinstance(source, str)):
+            raise f.bad(f"{where}: columns ISA and Source must be strings")
+        if text.lstrip().startswith(";"):
+            label = text.lstrip("; \t").strip() or None
+            continue
+        line, codeobj, vaddr, hits, latency, stall, idle = (
+            f.check_int(row[k], f"{where}[{k}]", -1, INT_MAX if k > 4 else _INT32)
+            for k in (2, 4, 5, 6, 7, 8, 9)
+        )
+        rows.append(CodeRow(line, codeobj, vaddr, text, label, source or None, hits, latency, stall, idle))
+        label = None
+    if len({r.line for r in rows}) != len(rows):
+        raise f.bad("two rows have the same LineNumber")
+    return rows
+
+
+def _wave_files(f: Fields) -> Iterator[tuple[int, int, int, str]]:
+    """(se, simd, slot, file name) of every wave, in numeric order."""
+    tree = f.optional("wave_filenames", dict) or {}
+    for se, simds in _numbered(f, tree, "se"):
+        for simd, slots in _numbered(f, simds, "simd"):
+            for slot, waves in _numbered(f, slots, "slot"):
+                for _, entry in _numbered(f, waves, "id"):
+                    if not isinstance(entry, list) or not entry or not isinstance(entry[0], str):
+                        raise f.bad("wave_filenames: an entry must be [file name, begin, end]")
+                    yield se, simd, slot, entry[0]
+
+
+def _numbered(f: Fields, value: Any, level: str) -> list[tuple[int, Any]]:
+    if not isinstance(value, dict):
+        raise f.bad(f"wave_filenames: level {level} must be an object")
+    out = []
+    for key, item in value.items():
+        if not key.isascii() or not key.isdecimal() or len(key) > 9 or int(key) >= _MAX.get(level, 1 << 31):
+            raise f.bad(f"wave_filenames: {key[:40]!r} is no {level} number")
+        out.append((int(key), item))
+    return sorted(out)
+
+
+def _read_wave(index: Path, se: int, simd: int, slot: int, name: str) -> UiWave:
+    path = inside(index, name, lambda m: BadInput(m, path=index, kind=_KIND))
+    if not path.is_file():
+        raise BadInput(
+            f"no such file, but {index.name} names it", path=path, kind="missing_file", hint=f"ls {path.parent}"
+        )
+    top = Fields(load_json(path, kind=_KIND), path, "", kind=_KIND)
+    w = Fields(top.need("wave", dict), path, "wave", kind=_KIND)
+    rows = int_rows(w.optional("instructions", list), 5, w, "wave.instructions")
+    timeline = int_rows(w.optional("timeline", list), 2, w, "wave.timeline")
+    begin, end = w.need_integer("begin"), w.need_integer("end")
+    if end < begin:
+        raise w.bad(f"wave.end = {end} is before wave.begin = {begin}")
+    for column, low, high in ((1, 0, len(Cat) - 1), (2, 0, INT_MAX), (3, 0, INT_MAX)):
+        _check_range(w, rows[:, column], low, high, f"wave.instructions column {column}")
+    _check_range(w, timeline[:, 0], 0, len(State) - 1, "wave.timeline state")
+    _check_range(w, timeline[:, 1], 0, INT_MAX, "wave.timeline duration")
+    return UiWave(
+        se, w.need_integer("cu", low=0, high=1 << 16), simd, slot, begin, end,
+        rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3], rows[:, 4],
+        [(State(s), n) for s, n in timeline.tolist()],
+    )  # fmt: skip
+
+
+def int_rows(value: list[Any] | None, columns: int, f: Fields, name: str) -> I64:
+    """A list of rows of at least ``columns`` integers as an int64 array (n, columns)."""
+    if not value:
+        return np.zeros((0, columns), np.int64)
+    try:
+        out = np.array([row[:columns] for row in value])
+    except (ValueError, TypeError, OverflowError):
+        raise f.bad(f"{name} must be a list of rows of {columns} integers") from None
+    if out.ndim != 2 or out.shape[1] != columns or out.dtype.kind not in "iu":
+        raise f.bad(f"{name} must be a list of rows of {columns} integers that fit 64 bits")
+    if out.dtype.kind == "u" and out.max() > INT_MAX:
+        raise f.bad(f"{name} holds an integer beyond 63 bits")
+    return out.astype(np.int64)
+
+
+def _check_range(f: Fields, column: I64, low: int, high: int, name: str) -> None:
+    wrong = (column < low) | (column > high)
+    if wrong.any():
+        i = int(wrong.argmax())
+        raise f.bad(f"{name}, row {i}: {int(column[i])} is outside {low}..{high}")
+
+
+def _read_occupancy(path: Path, out: UiOutput) -> None:
+    if not path.is_file():
+        return
+    f = Fields(load_json(path, kind=_KIND), path, "", kind=_KIND)
+    for key, value in f.value.items():
+        if key.isascii() and key.isdecimal() and len(key) < 6:
+            if not isinstance(value, list):
+                raise f.bad(f"{key} must be a list of occupancy rows")
+            rows = int_rows(value, 6, f, key)
+            for column in range(1, 6):
+                _check_range(f, rows[:, column], 0, _INT32, f"{key} column {column}")
+            out.occupancy[int(key)] = rows
+    for key, value in (f.optional("dispatches", dict) or {}).items():
+        if key.isascii() and key.isdecimal() and len(key) < 10 and isinstance(value, str):
+            out.kernels[int(key)] = value
+
+
+def _read_optional(path: Path, f: Fields, out: UiOutput) -> None:
+    for file in sorted(path.glob("se*_perfcounter.json")):
+        se = file.name[2:].split("_", 1)[0]
+        if se.isascii() and se.isdecimal() and len(se) < 6:
+            g = Fields(load_json(file, kind=_KIND), file, "", kind=_KIND)
+            rows = int_rows(g.optional("data", list), 7, g, "data")
+            _check_range(g, rows[:, 5], 0, _INT32, "data column 5")
+            _check_range(g, rows[:, 6], 0, 1, "data column 6")
+            out.counters[int(se)] = rows
+    file = path / "realtime.json"
+    if file.is_file():
+        g = Fields(load_json(file, kind=_KIND), file, "", kind=_KIND)
+        meta = g.optional("metadata", dict)
+        if meta is not None:
+            out.realtime_hz = Fields(meta, file, "metadata", kind=_KIND).integer("frequency", low=1)
+        for key, value in g.value.items():
+            number = key.removeprefix("SE")
+            if key != number and number.isascii() and number.isdecimal() and isinstance(value, list):
+                out.realtime[int(number)] = int_rows(value, 2, g, key)
+    for se, entries in (f.optional("shaderdata_filenames", dict) or {}).items():
+        if not (se.isascii() and se.isdecimal() and len(se) < 6 and isinstance(entries, list)):
+            raise f.bad("shaderdata_filenames must be {engine: [[file, begin, end], ...]}")
+        parts = [_shaderdata(f, e) for e in entries]
+        if parts:
+            out.shaderdata[int(se)] = np.concatenate(parts)
+
+
+def _shaderdata(f: Fields, entry: Any) -> I64:
+    if not isinstance(entry, list) or not entry or not isinstance(entry[0], str):
+        raise f.bad("shaderdata_filenames: an entry must be [file, begin, end]")
+    file = inside(f.path, entry[0], f.bad)
+    g = Fields(load_json(file, kind=_KIND), file, "", kind=_KIND)
+    return int_rows(g.optional("records", list), 2, g, "records")
+
+
+__all__ = ["CodeRow", "UiOutput", "UiWave", "read_ui_output"]
