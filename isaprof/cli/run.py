@@ -1,0 +1,202 @@
+"""``isaprof run``: execute a kernel, verify it, and show where its cycles go."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from isaprof.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from isaprof.attribution.model import Analysis
+    from isaprof.backends.protocol import RawCapture
+    from isaprof.capture.model import Capture
+    from isaprof.codeobj.elf import CodeObject, Kernel
+    from isaprof.launch.resolve import ResolvedLaunch
+
+
+class BackendName(StrEnum):
+    simulator = "simulator"
+    rocprofv3 = "rocprofv3"
+
+
+def command(
+    kernel_object: Annotated[Path, typer.Argument(metavar="KERNEL.co", help="Code object.")],
+    shape: Annotated[
+        str | None, typer.Option(help="Sizes of the launch file's axes: 32,32,32 or M=32,N=32,K=32.")
+    ] = None,
+    kernel: Annotated[str | None, typer.Option(help="Kernel, where the object has several.")] = None,
+    launch: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Launch file (default: beside the object, else built in)."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the operands' contents.")] = None,
+    workgroups: Annotated[
+        str, typer.Option(metavar="all|N|X,Y,Z", help="Workgroups to execute; only theirs is verified.")
+    ] = "all",
+    backend: Annotated[BackendName, typer.Option(help="Where to run.")] = BackendName.simulator,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Resolve everything, print what would be run, run nothing.")
+    ] = False,
+    plugin: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE.py", help="Python file that registers references, fills or layouts."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="PATH", help="Default: ./<kernel>-<arch>-<n>.isaprof"),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing capture.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    max_instructions: Annotated[
+        int | None, typer.Option(min=1, help="Stop after so many executed wave instructions.")
+    ] = None,
+    no_verify: Annotated[bool, typer.Option("--no-verify", help="Do not compare the output.")] = False,
+    target: Annotated[
+        str | None, typer.Option(help="Architecture, for objects whose header names none (gfx1100, ...).")
+    ] = None,
+) -> int:
+    """Execute a kernel, verify its output, and print the stall table."""
+    from isaprof.capture import default_path
+    from isaprof.codeobj.elf import CodeObject
+    from isaprof.files import read_bytes
+    from isaprof.launch.match import find
+
+    data = read_bytes(kernel_object)
+    co = CodeObject.from_bytes(data, path=kernel_object, arch=target)
+    chosen = co.kernel(kernel)
+    for file in plugin or ():
+        from isaprof.launch.plugin import load_plugin
+
+        load_plugin(file)
+    resolved = find(chosen, co, kernel_object, launch).resolve(shape, seed=seed)
+    out = output or default_path(chosen.name, co.arch)
+    if out.exists() and not force:
+        raise UsageError("already exists", path=out, hint="choose another name with -o, or pass --force")
+    if backend is BackendName.rocprofv3:
+        return _hardware(
+            co, kernel_object, chosen, resolved, out, dry_run=dry_run, force=force, as_json=as_json
+        )
+    from isaprof.backends.simulator import MAX_INSTRUCTIONS, Simulator
+
+    simulator = Simulator(
+        co,
+        data,
+        chosen,
+        resolved,
+        workgroups=workgroups,
+        max_instructions=max_instructions or MAX_INSTRUCTIONS,
+        verify=not no_verify,
+    )
+    if dry_run:
+        plan = {
+            "backend": "simulator",
+            "workgroups": simulator.selection.count,
+            "launch": resolved.describe(),
+        }
+        print(json.dumps({"schema_version": 1, **plan}, indent=None if as_json else 1))
+        return ExitCode.OK
+    from isaprof.cli.progress import Bar
+
+    with Bar() as bar:
+        raw = simulator.capture(bar.update)
+    return _finish(raw, out, force=force, as_json=as_json)
+
+
+def _hardware(
+    co: CodeObject,
+    path: Path,
+    kernel: Kernel,
+    resolved: ResolvedLaunch,
+    out: Path,
+    *,
+    dry_run: bool,
+    force: bool,
+    as_json: bool,
+) -> int:
+    from isaprof.backends.rocprofv3 import Rocprofv3
+
+    backend = Rocprofv3(co, path.absolute(), kernel, resolved, out.with_suffix(".rocprofv3").absolute())
+    if dry_run:
+        plan = {"schema_version": 1, **backend.describe()}
+        if as_json:
+            print(json.dumps(plan))
+        else:
+            print(json.dumps(plan["spec"], indent=1))
+            print(plan["shell"])
+        return ExitCode.OK
+    from isaprof.cli.progress import Bar
+
+    with Bar() as bar:
+        raw = backend.capture(bar.update)
+    return _finish(raw, out, force=force, as_json=as_json)
+
+
+def _finish(raw: RawCapture, out: Path, *, force: bool, as_json: bool) -> int:
+    """Save, analyse, print; exit 5 where the output was wrong."""
+    from dataclasses import asdict
+
+    from isaprof.attribution.analyse import analyse
+    from isaprof.capture import save
+
+    meta = {**raw.meta, "warnings": [asdict(w) for w in raw.warnings]}
+    capture = save(out, meta, raw.tables, raw.code_objects, force=force)
+    analysis = analyse(capture)
+    verification = meta.get("verification") or {}
+    if as_json:
+        print(json.dumps(summary(capture, analysis)))
+    else:
+        from isaprof.views import table
+
+        table.render(analysis)
+        print(verdict(verification))
+        print(out)
+    if verification.get("verified") is False:
+        print(f"isaprof: verification failed: {verification.get('message')}", file=sys.stderr)
+        return ExitCode.VERIFICATION_FAILED
+    return ExitCode.OK
+
+
+def summary(capture: Capture, analysis: Analysis) -> dict[str, Any]:
+    """The object that ``run --json`` prints (docs/cli.md)."""
+    meta = capture.meta
+    v = meta.get("verification") or {}
+    causes = analysis.causes
+    return {
+        "schema_version": 1,
+        "capture": str(capture.path),
+        "provenance": analysis.provenance,
+        "arch": analysis.arch,
+        "kernel": analysis.kernel,
+        "shape": (meta.get("launch") or {}).get("shape"),
+        "verified": v.get("verified"),
+        "max_abs_err": v.get("max_abs_err"),
+        "max_rel_err": v.get("max_rel_err"),
+        "cosine": v.get("cosine"),
+        "cycles": analysis.span_cycles,
+        "shares": {str(c): float(s) for c, s in zip(causes["cause"], causes["share"], strict=True)},
+        "verification": v,
+        "coverage": meta.get("coverage"),
+        "warnings": meta.get("warnings", []),
+    }
+
+
+def verdict(v: dict[str, Any]) -> str:
+    """One line on the output: verified or not, errors, how much was checked."""
+    if v.get("verified") is None:
+        return str(v.get("message") or "not verified")
+    word = "verified" if v["verified"] else "NOT VERIFIED"
+    parts = [f"{v['checked']:,} of {v['total']:,} elements checked"]
+    if v.get("max_abs_err") is not None:
+        parts.append(f"max abs error {v['max_abs_err']:.3g}")
+        parts.append(f"max rel error {v['max_rel_err']:.3g} (of |ref|, at least {v['rel_floor']:.3g})")
+    if v.get("cosine") is not None:
+        parts.append(f"cosine {v['cosine']:.7f}")
+    if not v["verified"]:
+        parts.append(str(v.get("message")))
+    return f"output {word}: " + ", ".join(parts)
