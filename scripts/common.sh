@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # Sourced by the other scripts: messages, root, and the Python to use.
 
 cd "$(dirname "$0")/.." || exit 1
@@ -19,19 +20,21 @@ is_root() { [ "$(id -u)" -eq 0 ]; }
 
 have_apt() { command -v apt-get >/dev/null 2>&1; }
 
-# apt_install PACKAGE...: quiet, as root; apt's own words are shown when it fails
-apt_install() {
+# quietly COMMAND...: its output is shown only if it fails
+quietly() {
     log=$(mktemp)
-    if DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >"$log" 2>&1; then
+    if "$@" >"$log" 2>&1; then
         rm -f "$log"
     else
-        tail -n 15 "$log" >&2
+        tail -n 30 "$log" >&2
         rm -f "$log"
         return 1
     fi
 }
 
-apt_update() { apt-get update -qq >&2 || say "apt-get update failed; going on with the package lists at hand"; }
+apt_install() { quietly env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"; }
+
+apt_update() { quietly apt-get update || say "apt-get update failed; going on with the package lists at hand"; }
 
 # print the first Python >= 3.11 on PATH
 find_python() {

@@ -23,7 +23,12 @@ if [ ! -x .venv/bin/python ] || ! .venv/bin/python -m pip --version >/dev/null 2
 fi
 
 say "installing isaprof${extra:+ and its $extra tools} into .venv"
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".${extra:+[$extra]}" ||
+quietly .venv/bin/python -m pip install --disable-pip-version-check --editable ".${extra:+[$extra]}" ||
     fail "pip could not install isaprof (its message is above)" \
         ".venv/bin/python -m pip install --editable '.${extra:+[$extra]}'"
+if [ "$extra" = dev ]; then
+    # optional, and not built for every Python: without it one test skips by name
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: rocm-bindings-hip \
+        >/dev/null 2>&1 || say "note: rocm-bindings-hip cannot be had for this Python; its test will be skipped"
+fi
 touch ".venv/.isaprof-${extra:+$extra-}installed"

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 from isaprof import arch as architectures
 from isaprof.backends import environment, launch_spec
 from isaprof.backends.protocol import Progress, RawCapture, no_progress
-from isaprof.errors import EnvironmentProblem
+from isaprof.capture.model import Warning_
+from isaprof.errors import EnvironmentProblem, UsageError
 
 if TYPE_CHECKING:
     from isaprof.codeobj.elf import CodeObject, Kernel
@@ -53,8 +54,8 @@ class AttOptions:
 class Rocprofv3:
     """The backend ``rocprofv3``: one kernel, one launch, traced on hardware.
 
-    ``directory`` receives the launcher spec, the buffers and rocprofv3's own
-    output; nothing is written before :meth:`capture`.
+    ``directory`` (a new one) receives the launcher spec, the buffers and
+    rocprofv3's own output; nothing is written before :meth:`capture`.
     """
 
     name = "rocprofv3"
@@ -129,15 +130,25 @@ class Rocprofv3:
         """
         environment.require_hardware()
         self._require_gpu()
+        if self.directory.exists():
+            hint = f"rm -r {self.directory}   or choose another name with -o"
+            raise UsageError("already exists", path=self.directory, hint=hint)
         progress(0, 3, "writing the launch")
-        self.directory.mkdir(parents=True, exist_ok=True)
+        self.directory.mkdir(parents=True)
         spec = self.spec()
         launch_spec.write_buffers(spec, self.launch, self.directory)
         (self.directory / "launch.json").write_text(json.dumps(spec, indent=1) + "\n", encoding="utf-8")
         progress(1, 3, "tracing")
-        run(self.command(), self.options.timeout)
+        printed = run(self.command(), self.options.timeout)
         progress(2, 3, "reading the trace")
-        return self._read(spec)
+        raw = self._read()
+        raw.meta["backend"] = self.name
+        raw.meta["launch"] = self.launch.describe()
+        raw.meta["verification"] = self.launch.verify(self.outputs(spec)).to_dict()
+        if "Thread trace buffer full" in printed:
+            text = "the trace buffer was full: more --att-buffer-size or fewer engines keep the rest"
+            raw.warnings.append(Warning_("buffer_full", text))
+        return raw
 
     def outputs(self, spec: dict[str, Any]) -> dict[str, bytes]:
         """What the last launch left in the buffers the kernel may write."""
@@ -157,8 +168,12 @@ class Rocprofv3:
                 kind="wrong_gpu",
             )
 
-    def _read(self, spec: dict[str, Any]) -> RawCapture:
-        raise NotImplementedError
+    def _read(self) -> RawCapture:
+        """The trace of the last launch, by the reader of recorded traces."""
+        from isaprof.backends.recorded import open_recording
+
+        recording = open_recording(self.directory / "rocprofv3")
+        return recording.read(recording.dispatches[-1].number, arch=self.co.arch)
 
 
 def run(command: Sequence[str], timeout: float) -> str:

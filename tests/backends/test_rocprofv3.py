@@ -15,7 +15,7 @@ import pytest
 
 from isaprof.backends import environment, rocprofv3
 from isaprof.backends.rocprofv3 import AttOptions, Rocprofv3
-from isaprof.errors import EnvironmentProblem
+from isaprof.errors import EnvironmentProblem, UsageError
 
 
 class FakeLaunch:
@@ -26,6 +26,13 @@ class FakeLaunch:
 
     def kernarg(self, addresses: Mapping[str, int]) -> bytes:
         return addresses["A"].to_bytes(8, "little")
+
+    def describe(self) -> dict[str, Any]:
+        return {"shape": {"M": 1}}
+
+    def verify(self, outputs: Mapping[str, bytes]) -> Any:
+        verdict = {"verified": outputs == {"A": b"\x07" * 64}}
+        return SimpleNamespace(to_dict=lambda: verdict)
 
 
 def backend(directory: Path, *, arch: str = "gfx950", kernel: str = "gemm", **options: Any) -> Rocprofv3:
@@ -138,3 +145,36 @@ def test_failures_of_rocprofv3_are_explained(tmp_path: Path, text: str, message:
     with pytest.raises(EnvironmentProblem, match=message) as e:
         rocprofv3.run([script(tmp_path / "rocprofv3", text)], timeout=0.5)
     assert hint in (e.value.hint or "")
+
+
+#: stands in for rocprofv3: checks the spec, "runs" it, and leaves a trace that real hardware made
+TRACER = """
+case "$1" in --version|--help) echo "version: 1.0.0 --att"; exit;; esac
+while [ "$1" != -d ]; do shift; done
+out=$2
+while [ $# -gt 1 ]; do shift; done
+[ -f "$1" ] || exit 9
+mkdir -p "$out" && cp -r "$TRACE"/. "$out"
+head -c 64 /dev/zero | tr '\\0' '\\7' > "$(dirname "$1")/outputs/0-A.bin"
+echo "Thread trace buffer full!"
+"""
+
+
+def test_a_whole_run_with_a_recorded_trace(
+    tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    script(tmp_path / "bin/rocprofv3", TRACER)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+    monkeypatch.setenv("TRACE", str(data_dir / "att/wave_gemm_gfx950"))
+    monkeypatch.setattr(environment, "hardware", lambda: ())
+    monkeypatch.setattr(environment, "gpu_targets", lambda: iter(["gfx950"]))
+    run = backend(tmp_path)
+    raw = run.capture()
+    assert raw.meta["provenance"] == "measured"
+    assert (raw.meta["backend"], raw.meta["launch"]) == ("rocprofv3", {"shape": {"M": 1}})
+    assert raw.meta["verification"] == {"verified": True}
+    assert "buffer_full" in [w.kind for w in raw.warnings]
+    assert len(raw.tables["insts"]) > 3000
+    with pytest.raises(UsageError, match="already exists"):
+        run.capture()
