@@ -17,7 +17,7 @@ class Field:
     """A field of ``capture.json``; ``docs/capture.md`` lists these."""
 
     name: str
-    type: str  #: "string", "integer", "object" or "list"
+    type: str  #: "string", "integer", "number", "object" or "list"
     required: bool
     doc: str
 
@@ -52,7 +52,13 @@ FIELDS: tuple[Field, ...] = (
     Field("decoder", "object", False, "traces only: name and version of the decoder"),
 )
 
-_TYPES: Mapping[str, type] = {"string": str, "integer": int, "object": dict, "list": list}
+_TYPES: Mapping[str, type | tuple[type, ...]] = {
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "object": dict,
+    "list": list,
+}
 _WARNING = {"kind": str, "message": str, "amount": int, "unit": str, "se": int}
 _CODE_OBJECT = {"id": int, "file": str, "name": str, "sha256": str, "load_base": int}
 
@@ -93,9 +99,9 @@ def check_meta(meta: dict[str, Any], file: Path) -> None:
     meta["tables"] = {name: t for name, t in meta["tables"].items() if name in TABLES}
 
 
-def _is(value: object, type_: type) -> bool:
-    """isinstance, but a JSON true is no integer."""
-    return isinstance(value, type_) and not (type_ is int and isinstance(value, bool))
+def _is(value: object, type_: type | tuple[type, ...]) -> bool:
+    """isinstance, but a JSON true is no number."""
+    return isinstance(value, type_) and not isinstance(value, bool)
 
 
 def _record(value: object, fields: Mapping[str, type], required: int) -> bool:
