@@ -44,15 +44,17 @@ def main(argv: list[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = ExitCode.OK
     except Exception as e:
-        import click
+        import typer
 
-        if isinstance(e, click.exceptions.Exit):
+        # typer brings its own copy of click since 0.26; older ones use the package
+        click_error = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+        if isinstance(e, typer.Exit):
             code = e.exit_code
-        elif isinstance(e, click.exceptions.Abort):
+        elif isinstance(e, typer.Abort):
             print("isaprof: interrupted", file=sys.stderr)
             code = ExitCode.INTERRUPTED
-        elif isinstance(e, click.ClickException):
-            e.show(file=sys.stderr)
+        elif isinstance(e, click_error):
+            e.show(file=sys.stderr)  # type: ignore[attr-defined]
             code = ExitCode.USAGE
         else:
             raise

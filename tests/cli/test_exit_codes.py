@@ -1,0 +1,95 @@
+"""Only ``main`` prints errors: each kind has its exit code, its hint, and its JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from types import ModuleType
+from typing import Annotated
+
+import pytest
+import typer
+
+from isaprof import cli, errors
+from isaprof.errors import ExitCode, IsaprofError
+
+
+def all_errors(base: type[IsaprofError] = IsaprofError) -> list[type[IsaprofError]]:
+    return [base, *(e for sub in base.__subclasses__() for e in all_errors(sub))]
+
+
+@pytest.fixture
+def verb(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """One command ``go`` that raises or returns ``verb.outcome``."""
+    module = ModuleType("isaprof_test_verb")
+
+    def command(as_json: Annotated[bool, typer.Option("--json")] = False) -> int | None:
+        """Go."""
+        if isinstance(module.outcome, BaseException):
+            raise module.outcome
+        result: int | None = module.outcome
+        return result
+
+    module.command = command  # type: ignore[attr-defined]
+    module.outcome = None  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(cli, "VERBS", {"go": module.__name__, "other": module.__name__})
+    return module
+
+
+def code_of(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as e:
+        cli.main(list(arguments))
+    assert isinstance(e.value.code, int)
+    return e.value.code
+
+
+@pytest.mark.parametrize("error", all_errors(), ids=lambda e: e.__name__)
+def test_errors_exit_with_their_code(
+    verb: ModuleType, error: type[IsaprofError], capsys: pytest.CaptureFixture[str]
+) -> None:
+    verb.outcome = error("it broke", path="k.co", offset=16, hint="isaprof doctor")
+    assert code_of("go") == error.exit_code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == "isaprof: k.co at byte 0x10: it broke\n  try: isaprof doctor\n"
+
+
+def test_an_error_in_json_is_one_object_on_stdout(
+    verb: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    verb.outcome = errors.BadInput("it broke", path="k.co", kind="not_elf")
+    assert code_of("go", "--json") == ExitCode.BAD_INPUT
+    shown = json.loads(capsys.readouterr().out)
+    assert shown == {
+        "schema_version": 1,
+        "error": {"kind": "not_elf", "message": "k.co: it broke", "hint": None},
+    }
+
+
+@pytest.mark.parametrize("outcome", [None, *ExitCode])
+def test_returned_codes_are_kept(verb: ModuleType, outcome: int | None) -> None:
+    verb.outcome = outcome
+    assert code_of("go") == (outcome or 0)
+
+
+@pytest.mark.parametrize("arguments", [["nonsense"], ["go", "--nonsense"], ["go", "surplus"]])
+def test_wrong_command_lines_are_usage_errors(
+    verb: ModuleType, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert code_of(*arguments) == ExitCode.USAGE
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err
+
+
+def test_interruption(verb: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    verb.outcome = KeyboardInterrupt()
+    assert code_of("go") == ExitCode.INTERRUPTED
+    assert "interrupted" in capsys.readouterr().err
+
+
+def test_a_mistake_of_the_program_is_not_hidden(verb: ModuleType) -> None:
+    verb.outcome = ZeroDivisionError("bug")
+    with pytest.raises(ZeroDivisionError):
+        cli.main(["go"])
