@@ -105,7 +105,12 @@ def _collect(
             key = (int(m["agent"]), int(m["dispatch"]))
             if only in (None, key):
                 att = found.setdefault(key, Dispatch(*key)).att
-                _once(att.setdefault(int(m["se"]), p), p, f"engine {m['se']} of dispatch {key[1]}", lenient=lenient)
+                _once(
+                    att.setdefault(int(m["se"]), p),
+                    p,
+                    f"engine {m['se']} of dispatch {key[1]}",
+                    lenient=lenient,
+                )
         elif m := _OBJECT.match(name):
             out.archs.add(m["arch"])
             _once(out.objects.setdefault(int(m["id"]), p), p, f"code object {m['id']}", lenient=lenient)

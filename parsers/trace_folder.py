@@ -90,7 +90,9 @@ def read_trace_folder(folder: Path) -> TraceFolder:
     seen: dict[tuple[int, int], str] = {}
     for t in traces:
         if (t.launch, t.se) in seen:
-            raise top.bad(f"{t.path.name} and {seen[t.launch, t.se]} are both engine {t.se} of launch {t.launch}")
+            raise top.bad(
+                f"{t.path.name} and {seen[t.launch, t.se]} are both engine {t.se} of launch {t.launch}"
+            )
         seen[t.launch, t.se] = t.path.name
     return TraceFolder(folder, arch, top.optional("device", dict) or {}, programs, launches, traces)
 
@@ -136,7 +138,9 @@ def _trace(f: Fields, launches: tuple[Launch, ...]) -> TraceFile:
         raise f.bad(f"{f.where}.launch is missing and there are {len(launches)} launches")
     if launch not in {x.index for x in launches}:
         raise f.bad(f"{f.where}.launch = {launch} is no index of launches")
-    return TraceFile(f.file("file"), f.need_integer("se", low=0, high=_MAX_SE), launch, f.integer("bytes", low=0))
+    return TraceFile(
+        f.file("file"), f.need_integer("se", low=0, high=_MAX_SE), launch, f.integer("bytes", low=0)
+    )
 
 
 def read_buffer(trace: TraceFile) -> bytes:

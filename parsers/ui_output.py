@@ -177,7 +177,10 @@ def _read_wave(index: Path, se: int, simd: int, slot: int, name: str) -> UiWave:
     path = inside(index, name, lambda m: BadInput(m, path=index, kind=_KIND))
     if not path.is_file():
         raise BadInput(
-            f"no such file, but {index.name} names it", path=path, kind="missing_file", hint=f"ls {path.parent}"
+            f"no such file, but {index.name} names it",
+            path=path,
+            kind="missing_file",
+            hint=f"ls {path.parent}",
         )
     top = Fields(load_json(path, kind=_KIND), path, "", kind=_KIND)
     w = Fields(top.need("wave", dict), path, "wave", kind=_KIND)

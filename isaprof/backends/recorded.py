@@ -88,9 +88,7 @@ def open_recording(path: str | Path) -> Recorded:
             hint=f"isaprof import {path.parent}",
         )
     if (path / "capture.json").is_file():
-        raise BadInput(
-            "is a capture already", path=path, kind="is_a_capture", hint=f"isaprof show {path}"
-        )
+        raise BadInput("is a capture already", path=path, kind="is_a_capture", hint=f"isaprof show {path}")
     if (path / META).is_file():
         return FolderRecording(path)
     found = scan(path)

@@ -78,7 +78,9 @@ class FolderRecording:
             entry=self._entry(launch, program, main),
             dispatch={"id": number, "duration_us": launch.duration_us},
             launch={
-                k: list(v) for k, v in (("grid", launch.grid), ("workgroup", launch.workgroup)) if v is not None
+                k: list(v)
+                for k, v in (("grid", launch.grid), ("workgroup", launch.workgroup))
+                if v is not None
             },
             device={
                 str(k)[:64]: v

@@ -32,6 +32,10 @@ _EVIDENCE: dict[str, tuple[str, ...]] = {
 #: the target taken for a family without evidence (with a warning)
 _DEFAULT = {"gfx9": "gfx942", "gfx11": "gfx1100", "gfx12": "gfx1200"}
 _MAX_CSV_FIELD = 1 << 24
+#: columns of the agent table that go into the capture
+_DEVICE_KEYS = (
+    "Name", "Product_Name", "Cu_Count", "Simd_Count", "Num_Xcc", "Max_Waves_Per_Simd", "Wave_Front_Size",
+)  # fmt: skip
 
 
 class RocprofRecording:
@@ -101,7 +105,7 @@ class RocprofRecording:
         if target is None:
             target = self._guess(ui)
             warnings.append(
-                Warning_("arch_assumed", f"nothing names the GPU target: {target} is taken (--arch overrides)")
+                Warning_("arch_assumed", f"nothing names the GPU target, {target} is taken (see --arch)")
             )
         return assemble_ui(
             ui, target, objects,
@@ -172,7 +176,9 @@ class RocprofRecording:
         duration = None
         if len(rows) == 1:
             begin, end = (_int(rows[0].get(k)) for k in ("Start_Timestamp", "End_Timestamp"))
-            duration = (end - begin) / 1000 if begin is not None and end is not None and end >= begin else None
+            duration = (
+                (end - begin) / 1000 if begin is not None and end is not None and end >= begin else None
+            )
         return {"id": d.number, "agent": d.agent, "duration_us": duration}
 
     def _launch(self, d: Dispatch) -> dict[str, Any]:
@@ -197,8 +203,20 @@ class RocprofRecording:
         row = next((r for r in self._agents() if r.get("Name") == target), None)
         if row is None:
             return {}
-        keys = ("Name", "Product_Name", "Cu_Count", "Simd_Count", "Num_Xcc", "Max_Waves_Per_Simd", "Wave_Front_Size")
-        return {k.lower(): _int(row[k]) if (row.get(k) or "").isdecimal() else row.get(k) for k in keys if row.get(k)}
+        keys = (
+            "Name",
+            "Product_Name",
+            "Cu_Count",
+            "Simd_Count",
+            "Num_Xcc",
+            "Max_Waves_Per_Simd",
+            "Wave_Front_Size",
+        )
+        return {
+            k.lower(): _int(row[k]) if (row.get(k) or "").isdecimal() else row.get(k)
+            for k in keys
+            if row.get(k)
+        }
 
     def _csv(self, table: str) -> Iterator[dict[str, str]]:
         """Rows of a table by column name; unreadable tables are as good as absent (they only add facts)."""

@@ -106,9 +106,7 @@ def generation_name(ui: UiOutput) -> str:
 
 
 # -- code -------------------------------------------------------------------
-def _code(
-    ui: UiOutput, target: str, objects: Sequence[LoadedCode]
-) -> tuple[list[CodeLine], dict[int, int]]:
+def _code(ui: UiOutput, target: str, objects: Sequence[LoadedCode]) -> tuple[list[CodeLine], dict[int, int]]:
     """Code lines by address, and execution line number -> row."""
     rows = sorted(ui.code, key=lambda r: (r.codeobj, r.vaddr))
     by_id = {o.id: o for o in objects}

@@ -171,7 +171,7 @@ def _no_code(rec: Recording, kernels: list[RanKernel]) -> BadInput:
             "no wave of any kernel is in the trace, and nothing beside it says which kernel ran",
             path=rec.path,
             kind="no_waves",
-            hint="record again with a larger grid, another --att-target-cu or a wider --att-shader-engine-mask",
+            hint="record again with a larger grid, another --att-target-cu, a wider --att-shader-engine-mask",
         )
     entry = kernels[0].entry
     loaded = sorted({o for t in rec.engines.values() for o in t.objects}, key=lambda o: o.id)
@@ -190,7 +190,10 @@ def _no_code(rec: Recording, kernels: list[RanKernel]) -> BadInput:
 
 def _stitch_all(rec: Recording, progress: Progress) -> CodeMap:
     traced = [
-        (t, w) for t in rec.engines.values() for w in t.waves if w.target and (len(w.records) or w.records.pcs)
+        (t, w)
+        for t in rec.engines.values()
+        for w in t.waves
+        if w.target and (len(w.records) or w.records.pcs)
     ]
     addresses = {a for _, w in traced for a in w.records.pcs.values() if a is not None}
     needed = [o for o in rec.objects if any(o.holds(a) for a in addresses)]
@@ -199,9 +202,7 @@ def _stitch_all(rec: Recording, progress: Progress) -> CodeMap:
     code = CodeMap.build(regions, rules)
     for n, (trace, wave) in enumerate(traced):
         if len(wave.records):
-            wave.stitched = stitch(
-                wave, code, rules, exclude_barrier_wait=trace.header.exclude_barrier_wait
-            )
+            wave.stitched = stitch(wave, code, rules, exclude_barrier_wait=trace.header.exclude_barrier_wait)
         progress(n + 1, len(traced), "matching instructions")
     return code
 
@@ -218,9 +219,7 @@ def _code_lines(
     for k in kernels:
         o = by_id[k.codeobj if k.codeobj is not None else -1]
         spans.setdefault(o.id, set()).add(_span(o, k.entry))
-    touched = {
-        x for t in rec.engines.values() for w in t.waves for x in w.records.lines if x is not None
-    }
+    touched = {x for t in rec.engines.values() for w in t.waves for x in w.records.lines if x is not None}
     for x in touched:
         o, pc = by_id[code.object_ids[x]], code.instructions[x].pc
         if not any(lo <= pc < hi for lo, hi in spans.setdefault(o.id, set())):
@@ -385,15 +384,23 @@ def _warnings(rec: Recording, waves: Sequence[tuple[int, Wave]]) -> Iterator[War
 
 def _engine_warnings(se: int, t: EngineTrace) -> Iterator[Warning_]:
     if t.lost:
-        yield Warning_("data_lost", f"engine {se}: packets were lost at {t.lost} places", t.lost, "places", se)
+        yield Warning_(
+            "data_lost", f"engine {se}: packets were lost at {t.lost} places", t.lost, "places", se
+        )
     if t.cut_kind is not None or t.cut_block:
         inside = f"inside a {t.cut_kind} packet" if t.cut_kind else "in the middle of a 32-byte block"
         yield Warning_(
-            "truncated", f"engine {se}: the trace ends {inside}; what comes before is kept", t.size, "bytes", se
+            "truncated",
+            f"engine {se}: the trace ends {inside}; what comes before is kept",
+            t.size,
+            "bytes",
+            se,
         )
     if t.unknown:
         at = f"the first at byte {t.unknown_at:#x}" if t.unknown_at is not None else ""
-        yield Warning_("unknown_packet", f"engine {se}: {t.unknown} unknown packets, {at}", t.unknown, "packets", se)
+        yield Warning_(
+            "unknown_packet", f"engine {se}: {t.unknown} unknown packets, {at}", t.unknown, "packets", se
+        )
     if t.stopped_at is not None:
         lost = max(t.size - t.stopped_at, 0)
         yield Warning_(

@@ -28,7 +28,8 @@ def command(
     directory: Annotated[
         Path,
         typer.Argument(
-            metavar="DIR", help="Trace folder (meta.json), rocprofv3 --att output, or a ui_output_* directory."
+            metavar="DIR",
+            help="Trace folder (meta.json), rocprofv3 --att output or ui_output_* directory.",
         ),
     ],
     dispatch: Annotated[
@@ -46,7 +47,9 @@ def command(
         typer.Option("-o", "--output", metavar="PATH", help="Default: ./<kernel>-<arch>-<n>.isaprof"),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing capture.")] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit 7, writing nothing, when data was lost.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit 7, writing nothing, when data was lost.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Read a recorded hardware trace into a Capture."""

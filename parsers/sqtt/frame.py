@@ -121,12 +121,12 @@ def _starts(data: bytes, header: StreamHeader, table: NDArray[np.int16]) -> tupl
     special = {**dict.fromkeys(g.kinds("NOP"), 2), **dict.fromkeys(g.kinds(*g.extended), 1)}
     extended = [special.get(int(t), 0) if g.extended else 0 for t in table]
     source = code.tobytes()
+    skip = 8 // min(g.unit_bits, 8)
     position, pending, blocks = 0, 0, []
     while position < len(source):
         block = np.empty(_BLOCK, np.int64)
-        n, position, pending = chain(
-            source, step, extended, position, len(source), 8 // min(g.unit_bits, 8), pending, memoryview(block)
-        )
+        out = memoryview(block)  # type: ignore[arg-type]
+        n, position, pending = chain(source, step, extended, position, len(source), skip, pending, out)
         blocks.append(block[:n])
     return (np.concatenate(blocks) if blocks else np.zeros(0, np.int64)), code
 
@@ -179,9 +179,8 @@ def _set_times(s: PacketStream) -> None:
 
 def _advances(s: PacketStream, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
     """TIMESTAMP packets that move the clock by their value."""
-    if s.generation.version < 3:
-        return s.field("type", rows) == 1
-    return s.field("rt", rows) == 0
+    name, value = ("type", 1) if s.generation.version < 3 else ("rt", 0)
+    return np.equal(s.field(name, rows), value)
 
 
 def _apply_resets(s: PacketStream, delta: I64) -> None:

@@ -58,7 +58,7 @@ def read_header(data: bytes, *, path: str | None = None) -> StreamHeader:
             f"{len(data)} bytes: too short for a thread trace (its header has 8)",
             path=path,
             kind="empty_trace",
-            hint="record again; check that waves ran on the traced shader engine (rocprofv3 --att-shader-engine-mask)",
+            hint="record again; did waves run on the traced shader engine (--att-shader-engine-mask)?",
         )
     raw = int.from_bytes(data[:8], "little")
     legacy, gfx9 = _bits(raw, 0, 12), _bits(raw, 13, 15)
@@ -79,7 +79,7 @@ def read_header(data: bytes, *, path: str | None = None) -> StreamHeader:
             f"a buffer of zeros ({zeros:.0%} of {len(data)} bytes are zero): the hardware wrote no trace",
             path=path,
             kind="zero_buffer",
-            hint="record again with a larger grid, another --att-target-cu or a wider --att-shader-engine-mask",
+            hint="record again with a larger grid, another --att-target-cu, a wider --att-shader-engine-mask",
         )
     raise BadInput(
         f"not a thread trace: the first 8 bytes are {data[:8].hex(' ')}, expected an SQTT header "

@@ -11,7 +11,7 @@ tinygrad/tinygrad tinygrad/renderer/amd/sqtt.py (MIT).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 
 Bits = tuple[int, int]
@@ -96,7 +96,9 @@ class Packet:
         return code & ((1 << self.pattern_bits) - 1) == self.pattern
 
 
-def packet(kind: str, pattern: str, bits: int, delta: Bits | None = None, add: int = 0, **fields: Bits | int) -> Packet:
+def packet(
+    kind: str, pattern: str, bits: int, delta: Bits | None = None, add: int = 0, /, **fields: Bits | int
+) -> Packet:
     """A :class:`Packet`; ``pattern`` is written most significant bit first and
     a field given as one number is a single bit."""
     spans = {k: (v, v) if isinstance(v, int) else v for k, v in fields.items()}
@@ -187,8 +189,5 @@ def overlay(base: tuple[Packet, ...], *new: Packet, round_to: int | None = None)
     keys = {(p.pattern, p.pattern_bits) for p in new}
     kept = [p for p in base if (p.pattern, p.pattern_bits) not in keys]
     if round_to:
-        kept = [
-            Packet(p.kind, p.pattern, p.pattern_bits, -(-p.bits // round_to) * round_to, p.delta, p.delta_add, p.fields)
-            for p in kept
-        ]
+        kept = [replace(p, bits=-(-p.bits // round_to) * round_to) for p in kept]
     return (*kept, *sorted(new, key=lambda p: p.pattern_bits))

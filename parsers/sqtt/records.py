@@ -40,8 +40,7 @@ class Records:
 
     def delete(self, i: int) -> None:
         """Remove record ``i``; known addresses of later ones move with them."""
-        for column in (self.category, self.time, self.duration, self.stall):
-            del column[i]
+        del self.category[i], self.time[i], self.duration[i], self.stall[i]
         self.pcs = {k - (k > i): v for k, v in self.pcs.items() if k != i}
         self.unfinished = {k - (k > i) for k in self.unfinished if k != i}
 
@@ -55,8 +54,9 @@ class Records:
         self.stall.insert(i, stall)
 
     def swap(self, i: int, j: int) -> None:
-        for column in (self.category, self.time, self.duration, self.stall):
-            column[i], column[j] = column[j], column[i]  # type: ignore[index]
+        self.category[i], self.category[j] = self.category[j], self.category[i]
+        for column in (self.time, self.duration, self.stall):
+            column[i], column[j] = column[j], column[i]
 
 
 @dataclass(slots=True)
@@ -72,6 +72,11 @@ class Timeline:
             self.runs[-1] = (state, self.runs[-1][1] + cycles)
         else:
             self.runs.append((state, cycles))
+
+    @property
+    def cycles(self) -> int:
+        """Length of all runs together."""
+        return sum(n for _, n in self.runs)
 
     def overwrite(self, begin: int, cycles: int, state: State) -> None:
         """Set ``cycles`` from offset ``begin`` (cycles after the wave's begin) to ``state``."""

@@ -201,6 +201,9 @@ class _Walk:
             end = r.time[last] + _SLOT
             r.time[last] = min(r.end(last - 1), r.time[last])
             r.duration[last], r.stall[last] = end - r.time[last], 0
+            t = self.wave.timeline
+            t.overwrite(r.time[last] - self.wave.begin, r.duration[last], State.WAIT)
+            t.add(State.WAIT, end - self.wave.begin - t.cycles)
         return all(x is not None for x, c in zip(r.lines, r.category, strict=True) if c is not Cat.CONTEXT)
 
 

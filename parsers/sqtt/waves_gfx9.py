@@ -288,4 +288,3 @@ class Gfx9Waves:
         for w in self.out.waves:
             if w.end is None:
                 w.end = max(self.out.end_time, w.begin)
-

@@ -126,7 +126,9 @@ class RdnaWaves:
         stale.end = max(t - 1, stale.begin)
         if o:
             o.set(State.EMPTY, stale.end)
-        self.out.occupancy.append(OccupancyEvent(stale.end, stale.cu, stale.simd, stale.slot, False, stale.entry))
+        self.out.occupancy.append(
+            OccupancyEvent(stale.end, stale.cu, stale.simd, stale.slot, False, stale.entry)
+        )
 
     def _context(self, t: int, slot: int | None, i: int) -> None:
         o = self.open.get(slot) if slot is not None else None

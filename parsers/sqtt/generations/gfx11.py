@@ -31,7 +31,15 @@ PACKETS = (
     packet("UTIL_COUNTER", "0110001", 48, (7, 8), id=(9, 10)),
     packet("MISC", "1010001", 24, (7, 15), flags=(16, 23)),
     packet(
-        "REG_INIT", "1110001", 64, (7, 9), pipe=(14, 15), me=(16, 17), type=(18, 19), data=(20, 43), context=(44, 46)
+        "REG_INIT",
+        "1110001",
+        64,
+        (7, 9),
+        pipe=(14, 15),
+        me=(16, 17),
+        type=(18, 19),
+        data=(20, 43),
+        context=(44, 46),
     ),
     packet("EVENT", "01100001", 24, (8, 10), data=(11, 23)),
     packet("EVENT_SYNC", "11100001", 32, (8, 10), data=(11, 31)),

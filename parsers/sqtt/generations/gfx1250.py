@@ -16,7 +16,9 @@ PACKETS = overlay(
     packet("IMM_ONE", "1101", 16, (7, 9), wave=(10, 14)),
     packet("TIME", "1110", 8, (4, 7), 1),
     packet("WAVE_END", "1000001", 24, (7, 9), sa=10, simd=(11, 12), wgp=(13, 16), wave=(17, 21)),
-    packet("MISC", "1010001", 24, (7, 9), flags=(10, 16), cluster_first=17, cluster_last=18, cluster=(19, 22)),
+    packet(
+        "MISC", "1010001", 24, (7, 9), flags=(10, 16), cluster_first=17, cluster_last=18, cluster=(19, 22)
+    ),
     packet("MEDIUM_TIME", "10100110", 16, (8, 15)),
     packet("LDS_CONFIG", "00100110", 24, (8, 9), **_LDS),
     round_to=8,

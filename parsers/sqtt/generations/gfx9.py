@@ -23,7 +23,17 @@ PACKETS = (
     packet("SHADER_DATA", "1100", 48, _STEP, **_WHERE, data=(16, 47)),
     packet("ISSUE", "1101", 32, _STEP, simd=(5, 6), states=(8, 27)),
     packet(
-        "PERF", "1110", 64, _STEP, sh=5, cu=(6, 9), bank=(10, 11), c0=(12, 24), c1=(25, 37), c2=(38, 50), c3=(51, 63)
+        "PERF",
+        "1110",
+        64,
+        _STEP,
+        sh=5,
+        cu=(6, 9),
+        bank=(10, 11),
+        c0=(12, 24),
+        c1=(25, 37),
+        c2=(38, 50),
+        c3=(51, 63),
     ),
     packet("REG_CS_PRIV", "1111", 48, _STEP, pipe=(5, 6), me=(7, 8), regaddr=(9, 15), regdata=(16, 47)),
 )
