@@ -33,6 +33,9 @@ def main(argv: list[str] | None = None) -> None:
     try:
         result = build(VERBS, import_module)(args=args, prog_name="isaprof", standalone_mode=False)
         code = result if isinstance(result, int) else ExitCode.OK
+        sys.stdout.flush()
+        if code == ExitCode.INTERRUPTED:  # how typer hands on Ctrl-C
+            print("isaprof: interrupted", file=sys.stderr)
     except IsaprofError as e:
         _report(e, as_json="--json" in args)
         code = e.exit_code
@@ -40,9 +43,11 @@ def main(argv: list[str] | None = None) -> None:
         print("isaprof: interrupted", file=sys.stderr)
         code = ExitCode.INTERRUPTED
     except BrokenPipeError:
-        # the reader (head, less) has gone: not an error of ours
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = ExitCode.OK
+        code = _reader_gone()
+    except SystemExit as e:
+        if not isinstance(e.__context__, BrokenPipeError):  # typer exits with 1 for these
+            raise
+        code = _reader_gone()
     except Exception as e:
         import typer
 
@@ -55,10 +60,18 @@ def main(argv: list[str] | None = None) -> None:
             code = ExitCode.INTERRUPTED
         elif isinstance(e, click_error):
             e.show(file=sys.stderr)  # type: ignore[attr-defined]
+            if "--json" in args:
+                _print_error("usage", e.format_message(), None)  # type: ignore[attr-defined]
             code = ExitCode.USAGE
         else:
             raise
     sys.exit(int(code))
+
+
+def _reader_gone() -> int:
+    """The reader of stdout (head, less) has left: no error of ours."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return ExitCode.OK
 
 
 def _report(e: IsaprofError, *, as_json: bool) -> None:
@@ -66,5 +79,8 @@ def _report(e: IsaprofError, *, as_json: bool) -> None:
     if e.hint:
         print(f"  try: {e.hint}", file=sys.stderr)
     if as_json:
-        body = {"schema_version": 1, "error": {"kind": e.kind, "message": str(e), "hint": e.hint}}
-        print(json.dumps(body))
+        _print_error(e.kind, str(e), e.hint)
+
+
+def _print_error(kind: str, message: str, hint: str | None) -> None:
+    print(json.dumps({"schema_version": 1, "error": {"kind": kind, "message": message, "hint": hint}}))

@@ -11,6 +11,13 @@ import typer
 from isaprof import __version__
 
 
+def _version(value: bool) -> None:
+    # at module level: typer evaluates the annotations below in the module's namespace
+    if value:
+        print(f"isaprof {__version__}")
+        raise typer.Exit()
+
+
 def build(verbs: Mapping[str, str], load: Callable[[str], ModuleType]) -> Any:
     """The click command group; every verb module is light to import."""
     app = typer.Typer(
@@ -22,16 +29,11 @@ def build(verbs: Mapping[str, str], load: Callable[[str], ModuleType]) -> Any:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
 
-    def version(value: bool) -> None:
-        if value:
-            print(f"isaprof {__version__}")
-            raise typer.Exit()
-
     @app.callback()
     def top(
         version: Annotated[
             bool,
-            typer.Option("--version", callback=version, is_eager=True, help="Print the version and exit."),
+            typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit."),
         ] = False,
     ) -> None:
         """ISA-level profiling and optimisation of AMD GPU kernels."""
