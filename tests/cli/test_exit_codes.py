@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from types import ModuleType
 from typing import Annotated
@@ -81,6 +83,38 @@ def test_wrong_command_lines_are_usage_errors(
     out, err = capsys.readouterr()
     assert out == ""
     assert err
+
+
+def test_a_wrong_command_line_in_json(verb: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    assert code_of("go", "--json", "--nonsense") == ExitCode.USAGE
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert error["kind"] == "usage"
+    assert "--nonsense" in error["message"]
+
+
+PIPED = """
+import sys, types
+from isaprof import cli
+def command() -> None:
+    "Go."
+    for i in range(int(sys.argv[1])):
+        print("x" * 99)
+module = types.ModuleType("isaprof_test_verb")
+module.command = command
+sys.modules[module.__name__] = module
+cli.VERBS = {"go": module.__name__, "other": module.__name__}
+cli.main(["go"])
+"""
+
+
+@pytest.mark.parametrize("lines", [1, 100_000])
+def test_a_reader_that_has_left_is_no_error(lines: int) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-c", PIPED, str(lines)]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False, timeout=60)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_interruption(verb: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
