@@ -50,6 +50,8 @@ FIELDS: tuple[Field, ...] = (
         "model", "object", False, "simulator only: name, version and calibration table of the timing model"
     ),
     Field("decoder", "object", False, "traces only: name and version of the decoder"),
+    Field("verification", "object", False, "output against reference: `verified`, errors, elements checked"),
+    Field("coverage", "object", False, "simulator only: how much of the launch was modelled, on what"),
 )
 
 _TYPES: Mapping[str, type | tuple[type, ...]] = {

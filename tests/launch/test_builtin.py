@@ -18,6 +18,8 @@ CASES = [
     ("gfx1100/plus_run0/kernel.co", "tinygrad_plus_3", (1, 1, 1), (3, 1, 1)),
     ("gfx950/plus_run0/kernel.co", "tinygrad_plus_3", (1, 1, 1), (3, 1, 1)),
     ("gfx1200/plus_run0/kernel.co", "tinygrad_plus_3", (1, 1, 1), (3, 1, 1)),
+    ("gfx1100/empty_run0/kernel.co", "tinygrad_empty", (1, 1, 1), (1, 1, 1)),
+    ("gfx950/empty_run0/kernel.co", "tinygrad_empty", (1, 1, 1), (1, 1, 1)),
     ("gfx1100/sync_run0/kernel0.co", "tinygrad_sync_128", (1, 1, 1), (128, 1, 1)),
     ("gfx1200/sync_run0/kernel0.co", "tinygrad_sync_128", (1, 1, 1), (128, 1, 1)),
     ("gfx1100/sync_run0/kernel1.co", "tinygrad_links_128", (1, 1, 1), (32, 1, 1)),
