@@ -15,7 +15,7 @@ import pytest
 import isaprof
 from isaprof.capture import SCHEMA_VERSION, TABLES, Provenance, default_path, open, save  # noqa: A004
 from isaprof.errors import BadInput, EnvironmentProblem, UsageError
-from tests.synthetic_capture import CODE, META
+from tests.synthetic_capture import CODE, META, make_tables
 
 Frames = dict[str, pd.DataFrame]
 
@@ -198,3 +198,14 @@ def test_schema_version_is_written(tmp_path: Path, tables: Frames) -> None:
     save(tmp_path / "a", META, tables)
     meta = json.loads((tmp_path / "a" / "capture.json").read_text())
     assert (meta["schema"], meta["schema_version"]) == ("isaprof-capture", SCHEMA_VERSION)
+
+
+def test_a_capture_of_version_1_stays_readable() -> None:
+    capture = open(Path(__file__).parent / "golden" / "v1.isaprof")
+    assert capture.meta["schema_version"] == 1
+    for name, frame in make_tables().items():
+        stored = capture.table(name)
+        for column in frame:
+            expected = [None if pd.isna(v) else v for v in frame[column]]
+            assert [None if pd.isna(v) else v for v in stored[column]] == expected, (name, column)
+    assert [o.data for o in capture.code_objects] == [o.data for o in CODE]
