@@ -148,6 +148,10 @@ gemm_rdna35:
 	s_cbranch_scc1 .Lk_step
 
 	// C: row 64 y + 32 (w / 2) + 16 i + 2 r + lane / 16, column 64 x + 32 (w % 2) + 16 j + lane % 16
+	// (the loop has used the registers that held these: they are made again)
+	v_and_b32_e32 v42, 15, v0
+	v_lshrrev_b32_e32 v43, 6, v0
+	v_bfe_u32 v44, v0, 5, 1
 	v_bfe_u32 v45, v0, 4, 1
 	v_lshl_or_b32 v45, v43, 5, v45
 	v_add_nc_u32_e32 v45, s3, v45
