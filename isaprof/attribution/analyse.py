@@ -1,0 +1,43 @@
+"""``analyse(capture)``: the attribution of one capture.
+
+Steps: records as arrays (:mod:`~isaprof.attribution.records`), what each line
+is (:mod:`~isaprof.attribution.static`), the partition of every wave's life
+(:mod:`~isaprof.attribution.partition`), the wait counters
+(:mod:`~isaprof.attribution.counters`), causes (:mod:`~isaprof.attribution.explain`),
+sums (:mod:`~isaprof.attribution.rollup`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isaprof.attribution.model import Analysis
+
+if TYPE_CHECKING:
+    from isaprof.capture.model import Capture
+
+
+def analyse(capture: Capture) -> Analysis:
+    """Say for every cycle of every traced wave what it was spent on and who is to blame.
+
+    Works the same on measured and modelled captures. Raises BadInput where the
+    architecture is unknown or a required table is absent.
+    """
+    import numpy as np
+
+    from isaprof.attribution.counters import simulate
+    from isaprof.attribution.explain import explain
+    from isaprof.attribution.partition import partition
+    from isaprof.attribution.records import read_records
+    from isaprof.attribution.rollup import roll_up
+    from isaprof.attribution.segments import make_segments
+    from isaprof.attribution.static import Cls, static_code
+
+    code = static_code(capture)
+    records = read_records(capture)
+    ends = (code.cls[records.line] & int(Cls.ENDPGM)) != 0
+    tiles = partition(records, np.asarray(ends), int(code.table.get("issue_period", 1)))
+    simulated = simulate(code, records)
+    slices = explain(code, records, tiles.window, simulated)
+    segments = make_segments(code, records, tiles, slices, simulated)
+    return roll_up(capture, code, records, tiles, segments)

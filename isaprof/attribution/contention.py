@@ -1,0 +1,231 @@
+"""What an instruction waits for because something else keeps the resource: pipes, queues, other waves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isaprof.attribution.model import Cause
+from isaprof.attribution.static import Cls
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from isaprof.attribution.constraints import Constraints
+    from isaprof.attribution.records import Records
+    from isaprof.attribution.static import StaticCode
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """Records of one class in issue order, grouped by unit (SIMD or CU): ``key`` is sorted.
+
+    ``key = unit * span + issue - low`` makes one search serve all units.
+    """
+
+    r: NDArray[np.int64]
+    unit: NDArray[np.int64]
+    key: NDArray[np.int64]
+    span: int
+    low: int
+
+    def before(self, unit: NDArray[np.int64], cycle: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Position of the last record of ``unit`` that issued before ``cycle``; -1 if none."""
+        at = np.searchsorted(self.key, self.keys(unit, cycle), side="left") - 1
+        ok = (at >= 0) & (self.unit[np.maximum(at, 0)] == unit) if len(self.r) else np.zeros(len(at), bool)
+        return np.where(ok, at, -1)
+
+    def keys(self, unit: NDArray[np.int64], cycle: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Search keys, clipped so that they stay inside their unit."""
+        return np.asarray(unit * self.span + np.clip(cycle - self.low, 0, self.span - 1))
+
+
+def stream(
+    records: Records, unit: NDArray[np.int64], wanted: NDArray[np.bool_], issue: NDArray[np.int64]
+) -> Streams:
+    """The ``wanted`` records by unit and issue time (``unit`` per record)."""
+    r = np.flatnonzero(wanted)
+    low = int(issue.min()) if len(issue) else 0
+    span = (int(issue.max()) - low + 2) if len(issue) else 2
+    key = unit[r] * span + (issue[r] - low)
+    order = np.argsort(key, kind="stable")
+    return Streams(r[order], unit[r[order]], key[order], span, low)
+
+
+def offer_matrix_pipe(code: StaticCode, records: Records, simd: NDArray[np.int64], out: Constraints) -> None:
+    """Behind a matrix instruction of the SIMD, of whichever wave.
+
+    The matrix pipe is taken for 4 x passes cycles (AMD matrix instruction
+    calculator, SISchedule.td). On CDNA other VALU instructions may issue
+    ``matrix_to_valu`` cycles after it (gfx950: 8, measured), packed f32 after
+    4 x (passes + 3); f32 and f64 types block the VALU for the whole time.
+    """
+    table = code.table
+    if "matrix_to_valu" not in table and not any(r.blocks_valu for r in table.get("matrix", ())):
+        return
+    cls = code.cls[records.line]
+    is_matrix = (cls & int(Cls.MATRIX)) != 0
+    if not is_matrix.any() or table.get("valu_queue", 1) > 1:
+        return  # behind a queue, the issue of a matrix instruction says nothing about its execution
+    period = int(table.get("issue_period", 1))
+    scale = np.array(["_scale_" in x.base for x in code.instructions], np.bool_)[records.line]
+    starts = np.where(scale, records.time + records.duration - period, records.issue)
+    pipe = stream(records, simd, is_matrix, starts)
+    users = np.flatnonzero((cls & int(Cls.VALU)) != 0)
+    at = pipe.before(simd[users], starts[users])
+    users, at = users[at >= 0], at[at >= 0]
+    m = pipe.r[at]
+    line = records.line[m]
+    busy = code.occupancy[line]
+    blocks = _blocks_valu(code)[line]
+    kind = cls[users]
+    to_valu = int(table.get("matrix_to_valu", 0))
+    packed = period * int(table.get("matrix_to_packed_extra_passes", 0))
+    hold = np.where(
+        (kind & int(Cls.MATRIX)) != 0, busy,
+        np.where(blocks, busy, np.where((kind & int(Cls.PACKED)) != 0, busy + packed, to_valu)),
+    )  # fmt: skip
+    grain = int(table.get("time_grain", 1))
+    out.offer(users, starts[m] + hold, Cause.MATRIX_BUSY, line, grain)
+
+
+def _blocks_valu(code: StaticCode) -> NDArray[np.bool_]:
+    import re
+
+    rules = code.table.get("matrix", ())
+
+    def blocks(base: str) -> bool:
+        return next((bool(r.blocks_valu) for r in rules if re.fullmatch(r.pattern, base)), False)
+
+    matrix = (code.cls & int(Cls.MATRIX)) != 0
+    out = np.zeros(len(code), np.bool_)
+    for i in np.flatnonzero(matrix).tolist():
+        out[i] = blocks(code.instructions[i].base)
+    return out
+
+
+def offer_valu_queue(code: StaticCode, records: Records, simd: NDArray[np.int64], out: Constraints) -> None:
+    """RDNA: the VALU sits behind an in-order queue per SIMD, issue is not execution.
+
+    The queue holds ``valu_queue`` waiting operations plus the one finishing
+    (8 + 1, public gfx1200 traces); when it is full the next VALU instruction
+    issues when the oldest completes. Completion is modelled as in-order with
+    the occupancies of the architecture table.
+    """
+    depth = int(code.table.get("valu_queue", 1)) + 1
+    if depth <= 2:
+        return
+    cls = code.cls[records.line]
+    queue = stream(records, simd, (cls & int(Cls.VALU)) != 0, records.issue)
+    if not len(queue.r):
+        return
+    line = records.line[queue.r]
+    occupancy, issue = code.occupancy[line], records.issue[queue.r]
+    # done[i] = max(done[i-1], issue[i]) + occupancy[i], restarted at every SIMD
+    total = np.cumsum(occupancy)
+    slack = issue - (total - occupancy)
+    span = int(slack.max() - slack.min()) + 1
+    shifted = (slack - slack.min()) + queue.unit * span
+    done = np.maximum.accumulate(shifted) - queue.unit * span + slack.min() + total
+    at = np.arange(depth, len(queue.r))
+    at = at[queue.unit[at] == queue.unit[at - depth]]
+    oldest = at - depth
+    is_matrix = (cls[queue.r] & int(Cls.MATRIX)) != 0
+    for matrix, cause in ((True, Cause.MATRIX_BUSY), (False, Cause.VALU_BUSY)):
+        pick = is_matrix[oldest] == matrix
+        out.offer(queue.r[at[pick]], done[oldest[pick]], cause, line[oldest[pick]], 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Who else issued in a window: cycles explained at its end, and the last line that did."""
+
+    cycles: NDArray[np.int64]
+    culprit: NDArray[np.int64]
+
+
+#: instructions that compete for one issue port of a SIMD
+ARBITRATED = (Cls.VALU, Cls.SALU, Cls.BRANCH)
+
+
+def lost_arbitration(
+    code: StaticCode,
+    records: Records,
+    simd: NDArray[np.int64],
+    at: NDArray[np.int64],
+    begin: NDArray[np.int64],
+) -> Taken:
+    """Issue slots between ``begin`` and the issue of records ``at`` that another wave of the SIMD took.
+
+    One instruction of each type per SIMD and issue slot, from different waves
+    (rocprofiler-compute documentation; checked on public traces).
+    """
+    cls = code.cls[records.line]
+    period = int(code.table.get("issue_period", 1))
+    cycles = np.zeros(len(at), np.int64)
+    culprit = np.full(len(at), -1, np.int64)
+    for kind in ARBITRATED:
+        others = stream(records, simd, (cls & int(kind)) != 0, records.issue)
+        pick = np.flatnonzero((cls[at] & int(kind)) != 0)
+        if not len(pick) or not len(others.r):
+            continue
+        r = at[pick]
+        low = np.searchsorted(others.key, others.keys(simd[r], begin[pick]), side="left")
+        high = np.searchsorted(others.key, others.keys(simd[r], records.issue[r]), side="left")
+        other = np.concatenate(([0], np.cumsum(np.ones(len(others.r), np.int64))))
+        n = other[high] - other[low]  # the wave itself issued nothing in its own wait
+        cycles[pick] = n * period
+        found = n > 0
+        culprit[pick[found]] = records.line[others.r[high[found] - 1]]
+    return Taken(cycles, culprit)
+
+
+#: how long after an instruction of the same kind its pipe may still hold the next one up, cycles
+PIPES: tuple[tuple[Cls, Cause], ...] = (
+    (Cls.VMEM, Cause.VMEM_BUSY),
+    (Cls.LDS, Cause.LDS_BUSY),
+    (Cls.SMEM, Cause.SMEM_BUSY),
+)
+
+
+def busy_pipes(
+    code: StaticCode,
+    records: Records,
+    unit: NDArray[np.int64],
+    at: NDArray[np.int64],
+    begin: NDArray[np.int64],
+    reach: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(cause code or -1, culprit line) of memory records ``at`` that wait on their pipe.
+
+    Evidence: an instruction of the same kind, by any traced wave of the CU or
+    WGP, issued at most ``reach`` cycles before ``begin`` or during the wait.
+    The youngest one of the own wave is to blame if there is one in that time,
+    else the youngest of another.
+    """
+    from isaprof.attribution.constraints import CAUSE_CODE
+    from isaprof.attribution.depend import last_of
+
+    cls = code.cls[records.line]
+    cause = np.full(len(at), -1, np.int64)
+    culprit = np.full(len(at), -1, np.int64)
+    first = records.first[records.w] if len(records) else np.zeros(0, np.int64)
+    for kind, name in PIPES:
+        is_kind = (cls & int(kind)) != 0
+        pick = np.flatnonzero(is_kind[at])
+        if not len(pick):
+            continue
+        r, start = at[pick], begin[pick] - reach
+        own = last_of(is_kind, first)[r]
+        recent = (own >= 0) & (records.issue[np.maximum(own, 0)] >= start)
+        pipe = stream(records, unit, is_kind, records.issue)
+        other = pipe.before(unit[r], records.issue[r])
+        other_r = np.where(other >= 0, pipe.r[np.maximum(other, 0)], -1)
+        near = (other_r >= 0) & (records.issue[np.maximum(other_r, 0)] >= start)
+        blame = np.where(recent, own, other_r)
+        ok = recent | near
+        cause[pick[ok]] = CAUSE_CODE[name]
+        culprit[pick[ok]] = records.line[blame[ok]]
+    return cause, culprit

@@ -1,0 +1,273 @@
+"""From evidence to causes: each record's wait, cut into slices with a cause and a culprit."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isaprof.attribution import contention, depend
+from isaprof.attribution.constraints import CAUSE_CODE, Constraints
+from isaprof.attribution.counters import Group, Op, Simulated
+from isaprof.attribution.model import Cause
+from isaprof.attribution.rules import FETCH_LINE, FETCH_SLOTS, LDS_DONE
+from isaprof.attribution.static import Cls
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from isaprof.attribution.records import Records
+    from isaprof.attribution.static import StaticCode
+
+#: ``until`` of a slice that lasts to the end of the wait
+TO_END = np.iinfo(np.int64).max // 4
+
+
+@dataclass(frozen=True, slots=True)
+class Slices:
+    """Slices of the waits, by record and time: each lasts from the one before to ``until``.
+
+    Every record's last slice has ``until`` = :data:`TO_END`; ``start[r]`` is
+    the position of the first slice of record r (``start`` has one more entry).
+    """
+
+    start: NDArray[np.int64]
+    until: NDArray[np.int64]
+    cause: NDArray[np.int64]
+    culprit: NDArray[np.int64]
+    ambiguous: NDArray[np.bool_]
+
+
+class _Collector:
+    """Gathers slices in any order of records; per record in time order."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+        self._parts: list[tuple[NDArray[np.int64], ...]] = []
+        self._rows: list[tuple[int, int, int, int, int]] = []
+
+    def add(self, r: NDArray[np.int64], until: NDArray[np.int64], cause: object, culprit: object) -> None:
+        """One slice for each of records ``r``."""
+        shape = (len(r),)
+        self._parts.append((
+            r, until, np.broadcast_to(np.asarray(cause, np.int64), shape),
+            np.broadcast_to(np.asarray(culprit, np.int64), shape), np.zeros(len(r), np.int64),
+        ))  # fmt: skip
+
+    def add_one(self, r: int, until: int, cause: Cause, culprit: int, ambiguous: bool = False) -> None:
+        self._rows.append((r, until, CAUSE_CODE[cause], culprit, int(ambiguous)))
+
+    def finish(self) -> Slices:
+        rest = np.arange(self.n)
+        self.add(rest, np.full(self.n, TO_END), CAUSE_CODE[Cause.UNEXPLAINED], -1)
+        # slices collected one by one come before the vector ones of the same time
+        rows = np.array(self._rows, np.int64).reshape(-1, 5)
+        columns = [np.concatenate([rows[:, k], *(p[k] for p in self._parts)]) for k in range(5)]
+        r, until = columns[0], columns[1]
+        order = np.lexsort((np.arange(len(r)), until, r))
+        r, until, cause, culprit, ambiguous = (c[order] for c in columns)
+        start = np.searchsorted(r, np.arange(self.n + 1), side="left").astype(np.int64)
+        return Slices(start, until, cause, culprit, ambiguous != 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Everything the rules look at."""
+
+    code: StaticCode
+    records: Records
+    simulated: Simulated
+    begin: NDArray[np.int64]  #: cycle from which each record could have issued
+    simd: NDArray[np.int64]  #: dense SIMD number of each record
+    unit: NDArray[np.int64]  #: dense CU or WGP number of each record
+
+
+def explain(code: StaticCode, records: Records, window: NDArray[np.int64], simulated: Simulated) -> Slices:
+    """The slices of every record's wait (idle and stall together)."""
+    begin = np.minimum(
+        np.maximum(window, np.where(records.hidden, records.hidden_until, window)), records.time
+    )
+    w = records.w
+    ctx = Context(
+        code, records, simulated, begin, records.waves.unit(simd=True)[w], records.waves.unit(simd=False)[w]
+    )
+    out = _Collector(len(records))
+    hidden = np.flatnonzero(records.hidden)
+    trapped = np.where(records.trapped[hidden], CAUSE_CODE[Cause.CONTEXT], CAUSE_CODE[Cause.UNEXPLAINED])
+    out.add(hidden, records.hidden_until[hidden], trapped, -1)
+    found = _constraints(ctx)
+    internal = (code.cls[records.line] & int(Cls.INTERNAL)) != 0
+    _explain_instructions(ctx, found, ~internal, out)
+    _explain_internal(ctx, found, internal, out)
+    return out.finish()
+
+
+def _constraints(ctx: Context) -> Constraints:
+    found = Constraints(len(ctx.records))
+    depend.offer_order_rules(ctx.code, ctx.records, found)
+    depend.offer_branches(ctx.code, ctx.records, found)
+    depend.offer_register_dependencies(ctx.code, ctx.records, ctx.begin, found)
+    contention.offer_matrix_pipe(ctx.code, ctx.records, ctx.simd, found)
+    contention.offer_valu_queue(ctx.code, ctx.records, ctx.simd, found)
+    return found
+
+
+def _explain_instructions(
+    ctx: Context, found: Constraints, wanted: NDArray[np.bool_], out: _Collector
+) -> None:
+    """Instructions that go to a pipe: strongest constraint, then pipe, other waves, fetch."""
+    code, records = ctx.code, ctx.records
+    issue = records.issue
+    period = int(code.table.get("issue_period", 1))
+    r = np.flatnonzero(wanted & (issue > ctx.begin))
+    full = np.array([k for k in r.tolist() if k in ctx.simulated.full], np.int64)
+    for k in full.tolist():
+        op = ctx.simulated.full[k]
+        found.offer_one(k, int(issue[k]), op.cause, op.line)
+    ready = np.minimum(found.ready[r], issue[r])
+    ready = np.where(issue[r] - ready <= found.slack[r], issue[r], ready)
+    ready = np.maximum(ready, ctx.begin[r])
+    out.add(r, ready, found.cause[r], found.culprit[r])
+
+    # s_delay_alu and the like take an issue slot and leave no record
+    r, at = _left(r, ready, issue)
+    skipped = np.array([len(s) for s in code.skipped], np.int64)
+    slots = np.minimum(skipped[records.line[r]] * period, issue[r] - at)
+    before = np.array([s[-1] if s else -1 for s in code.skipped], np.int64)
+    out.add(r, at + slots, CAUSE_CODE[Cause.ISSUE], before[records.line[r]])
+
+    r, at = _left(r, at + slots, issue)
+    cause, culprit = contention.busy_pipes(code, records, ctx.unit, r, at, _pipe_reach(code))
+    stalled = (cause >= 0) & (records.time[r] < issue[r])
+    held = np.maximum(at, records.time[r])  # a full pipe shows as stall, not as idle time
+    gap = _fetches(ctx, r, held - at)
+    out.add(r[gap], held[gap], CAUSE_CODE[Cause.FETCH], -1)
+    idle = stalled & ~gap
+    out.add(r[idle], held[idle], CAUSE_CODE[Cause.UNEXPLAINED], -1)
+    out.add(r[stalled], issue[r[stalled]], cause[stalled], culprit[stalled])
+
+    r, at = r[~stalled], np.where(gap, held, at)[~stalled]
+    r, at = _left(r, at, issue)
+    taken = contention.lost_arbitration(code, records, ctx.simd, r, at)
+    until = np.minimum(at + taken.cycles, issue[r])
+    out.add(r, until, CAUSE_CODE[Cause.ARBITRATION], taken.culprit)
+    r, at = _left(r, until, issue)
+    cold = _fetches(ctx, r, issue[r] - at)
+    out.add(r[cold], issue[r[cold]], CAUSE_CODE[Cause.FETCH], -1)
+
+
+def _left(
+    r: NDArray[np.int64], at: NDArray[np.int64], issue: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The records whose wait is not explained up to their issue yet."""
+    open_ = issue[r] > at
+    return r[open_], at[open_]
+
+
+def _pipe_reach(code: StaticCode) -> int:
+    """How long one memory instruction may hold up the next of its kind, cycles.
+
+    CDNA: a queue of about 12 requests per CU drained at up to 64 cycles each
+    (uncoalesced stores, one lane address per cycle); RDNA: bursts of four
+    SIMDs were seen to queue 17 to 32 cycles (public hardware traces).
+    """
+    queue = int(code.table.get("vmem_queue_per_cu", 0))
+    return queue * 64 if queue else 32
+
+
+def _fetches(ctx: Context, r: NDArray[np.int64], gap: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Gaps long enough, in front of a fetch line that the wave meets for the first time."""
+    period = int(ctx.code.table.get("issue_period", 1))
+    return np.asarray((gap >= FETCH_SLOTS * period) & _new_code(ctx)[r])
+
+
+def _new_code(ctx: Context) -> NDArray[np.bool_]:
+    """Records that are the first of their wave in a fetch line (by their last byte)."""
+    code, records = ctx.code, ctx.records
+    end = (code.pc + np.maximum(code.size, 4) - 1)[records.line] // FETCH_LINE
+    if not len(end):
+        return np.zeros(0, np.bool_)
+    low = int(end.min())
+    key = records.w * (int(end.max()) - low + 1) + (end - low)
+    _, index = np.unique(key, return_index=True)
+    out = np.zeros(len(end), np.bool_)
+    out[index] = True
+    return out
+
+
+# -- waits, nops, barriers ---------------------------------------------------
+def _explain_internal(ctx: Context, found: Constraints, wanted: NDArray[np.bool_], out: _Collector) -> None:
+    """Instructions of the sequencer: counter waits, s_nop, s_sleep, barriers, the rest."""
+    code, records = ctx.code, ctx.records
+    satisfied = int(code.table.get("wait_satisfied", 1))
+    issue = records.issue
+    nops = [_nop_cycles(code, i) for i in range(len(code))]
+    cls = code.cls[records.line]
+    cold = _fetches(ctx, np.arange(len(records)), issue - ctx.begin)
+    r = np.flatnonzero(wanted & (issue > ctx.begin))
+    for k, begin, end, kind, ready in zip(
+        r.tolist(), ctx.begin[r].tolist(), issue[r].tolist(), cls[r].tolist(), found.ready[r].tolist(),
+        strict=True,
+    ):  # fmt: skip
+        line = int(records.line[k])
+        blocked = min(ready, end)
+        if end - begin <= satisfied and not kind & Cls.NOP and not kind & Cls.BARRIER:
+            out.add_one(k, end, Cause.ISSUE, -1)
+            continue
+        groups = ctx.simulated.waits.get(k, ())
+        if groups and end - max(blocked, begin) > satisfied:
+            _explain_wait(ctx, k, begin, end, groups, out)
+            continue
+        if blocked > begin:
+            out._rows.append((k, blocked, int(found.cause[k]), int(found.culprit[k]), 0))
+            begin = blocked
+        if kind & Cls.NOP:
+            if (cycles := nops[line]) is not None and end - cycles - begin > satisfied:
+                out.add_one(k, end - cycles, Cause.FETCH if cold[k] else Cause.UNEXPLAINED, -1)
+            out.add_one(k, end, Cause.NOP, line)
+        elif kind & Cls.BARRIER:
+            out.add_one(k, end, Cause.BARRIER, line)
+        elif end - begin <= 2 * satisfied:
+            out.add_one(k, end, Cause.ISSUE, -1)
+        elif cold[k]:
+            out.add_one(k, end, Cause.FETCH, -1)
+
+
+def _nop_cycles(code: StaticCode, line: int) -> int | None:
+    """How long an s_nop lasts; None for other lines (s_sleep is only about 64 cycles a count)."""
+    x = code.instructions[line]
+    if x.base != "s_nop":
+        return None
+    m = re.search(r"\d+|0x[0-9a-f]+", x.text.removeprefix("s_nop"))
+    return (int(m.group(), 0) + 1 if m else 1) * int(code.table.get("nop_cycles_per_count", 1))
+
+
+def _explain_wait(
+    ctx: Context, r: int, begin: int, end: int, groups: tuple[Group, ...], out: _Collector
+) -> None:
+    """An unsatisfied counter wait: who may have ended it, and until when.
+
+    With several counters an LDS operation that is surely done (LDS_DONE) is no
+    longer a candidate; what remains undecided is divided equally between the
+    candidates and marked ambiguous.
+    """
+    done = LDS_DONE.get(str(ctx.code.table.get("issue_model")), 0)
+    issue = ctx.records.issue
+    candidates: dict[int, Op] = {}
+    for g in groups:
+        candidates.update((op.r, op) for op in g.culprits)
+    last = {
+        op.r: int(issue[op.r]) + done if op.cause is Cause.WAIT_LDS else TO_END for op in candidates.values()
+    }
+    if all(t <= begin for t in last.values()):
+        return  # only LDS operations that finished long before: something else held the wave up
+    stops = sorted({min(t, end) for t in last.values() if t > begin})
+    for stop in stops:
+        ops = [op for op in candidates.values() if last[op.r] >= stop]
+        lines = list(dict.fromkeys((op.line, op.cause) for op in ops))
+        for n, (line, cause) in enumerate(lines, start=1):
+            until = begin + (stop - begin) * n // len(lines)
+            out.add_one(r, until, cause, line, ambiguous=len(lines) > 1)
+        begin = stop
