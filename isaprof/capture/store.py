@@ -25,6 +25,7 @@ from isaprof.errors import BadInput, EnvironmentProblem, UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 SUFFIX = ".isaprof"
 
@@ -72,13 +73,14 @@ def save(
         **meta,
     }
     rows = {name: len(frame) for name, frame in tables.items()}
+    arrow = {name: to_arrow(name, frame) for name, frame in tables.items()}
     for name, frame in tables.items():
         check(name, frame, rows)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         tmp = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
         try:
-            _write(tmp, full, tables, code_objects)
+            _write(tmp, full, arrow, code_objects)
             _put_in_place(tmp, path)
         except BaseException:
             shutil.rmtree(tmp, ignore_errors=True)
@@ -100,10 +102,9 @@ def _write(
     import pyarrow.parquet as pq
 
     full["tables"] = {}
-    for name, frame in tables.items():
-        arrow = to_arrow(name, frame)
-        pq.write_table(arrow, tmp / f"{name}.parquet", compression="zstd")
-        full["tables"][name] = {"file": f"{name}.parquet", "rows": arrow.num_rows}
+    for name, table in tables.items():
+        pq.write_table(table, tmp / f"{name}.parquet", compression="zstd")
+        full["tables"][name] = {"file": f"{name}.parquet", "rows": table.num_rows}
     full["code_objects"] = []
     if code_objects:
         (tmp / "code").mkdir()

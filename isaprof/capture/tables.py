@@ -42,7 +42,8 @@ def to_arrow(name: str, frame: pd.DataFrame) -> pa.Table:
     """Table ``name`` with exactly the columns of the schema.
 
     Raises ValueError where columns are missing, unknown or wrongly null: a
-    mistake of the program that made the frame.
+    mistake of the program that made the frame. Raises BadInput for a value
+    that does not fit its column: what a damaged trace can lead to.
     """
     import pyarrow as pa
 
@@ -57,10 +58,14 @@ def to_arrow(name: str, frame: pd.DataFrame) -> pa.Table:
         series = frame[c.name]
         if not c.nullable and series.isna().any():
             raise ValueError(f"table {name}: column {c.name} must not be null")
-        if c.type == "category":
-            arrays.append(pa.array(series.astype("category"), type=arrow_type(c)))
-        else:
-            arrays.append(pa.array(series, type=arrow_type(c), from_pandas=True))
+        try:
+            if c.type == "category":
+                arrays.append(pa.array(series.astype("category"), type=arrow_type(c)))
+            else:
+                arrays.append(pa.array(series, type=arrow_type(c), from_pandas=True))
+        except (pa.ArrowInvalid, OverflowError, UnicodeError) as e:
+            message = f"table {name}, column {c.name}: a value does not fit {c.type}: {e}"
+            raise BadInput(message, kind="bad_capture") from e
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
@@ -124,27 +129,28 @@ def check(name: str, frame: pd.DataFrame, rows: Mapping[str, int], path: Path | 
     """
     import numpy as np
 
-    def must(ok: pd.Series[bool], what: str) -> None:
-        wrong = ~ok.to_numpy(dtype=bool, na_value=True)
-        if wrong.any():
-            message = f"table {name}, row {int(wrong.argmax())}: {what}"
+    def must(ok: np.ndarray[Any, np.dtype[np.bool_]], what: str) -> None:
+        if not ok.all():
+            message = f"table {name}, row {int(np.argmin(ok))}: {what}"
             raise BadInput(message, path=path, kind="bad_capture")
+
+    def values(column: str, null: int = 0) -> np.ndarray[Any, np.dtype[np.int64]]:
+        return np.asarray(frame[column].astype("Int64").to_numpy(dtype="int64", na_value=null))
 
     for column, target in KEYS.items():
         if column not in frame:
             continue
+        n = rows.get(target, 0)
         if target == name:
-            must(frame[column] == np.arange(len(frame)), f"{column} must be the row number")
-        else:
-            n = rows.get(target, 0)
-            must(
-                (frame[column] >= 0) & (frame[column] < n),
-                f"{column} is not a row of table {target} ({n} rows)",
-            )
+            must(values(column, -1) == np.arange(len(frame)), f"{column} must be the row number")
+            continue
+        null = frame[column].isna().to_numpy()
+        inside = (values(column) >= 0) & (values(column) < n)
+        must(null | inside, f"{column} is not a row of table {target} ({n} rows)")
     if name == "waves":
-        must(frame["end"] >= frame["begin"], "end is before begin")
+        must(values("end") >= values("begin"), "end is before begin")
     if name == "insts":
-        must(frame["stall"] >= 0, "stall is negative")
-        must(frame["duration"] >= frame["stall"], "duration is shorter than stall")
+        must(values("stall") >= 0, "stall is negative")
+        must(values("duration") >= values("stall"), "duration is shorter than stall")
     if name == "states":
-        must(frame["duration"] >= 0, "duration is negative")
+        must(values("duration") >= 0, "duration is negative")

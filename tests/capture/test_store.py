@@ -209,3 +209,21 @@ def test_a_capture_of_version_1_stays_readable() -> None:
             expected = [None if pd.isna(v) else v for v in frame[column]]
             assert [None if pd.isna(v) else v for v in stored[column]] == expected, (name, column)
     assert [o.data for o in capture.code_objects] == [o.data for o in CODE]
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        ("events", "time", 2**63),
+        ("waves", "se", 2**31),
+        ("code", "text", "\udc80"),
+        ("events", "kind", "\udc80"),
+    ],
+)
+def test_values_that_do_not_fit_are_bad_input(
+    tmp_path: Path, tables: Frames, table: str, column: str, value: Any
+) -> None:
+    tables[table][column] = pd.Series([value, value], dtype=object)
+    with pytest.raises(BadInput, match=f"table {table}, column {column}: a value does not fit"):
+        save(tmp_path / "a", META, tables)
+    assert list(tmp_path.iterdir()) == []
