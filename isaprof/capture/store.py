@@ -95,7 +95,7 @@ def save(
 def _write(
     tmp: Path,
     full: dict[str, Any],
-    tables: Mapping[str, pd.DataFrame],
+    tables: Mapping[str, pa.Table],
     code_objects: tuple[CodeObjectRef, ...],
 ) -> None:
     """The content of a capture directory, ``capture.json`` last."""
