@@ -8,6 +8,7 @@ module of its family.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib import import_module
 
@@ -54,14 +55,16 @@ def family_table(name: str) -> ArchTable:
     """Table for decoding ``name``: its own, else the facts of its generation.
 
     A target without a table of its own (gfx1030, gfx1103, ...) can be
-    disassembled and classified, but not timed.
+    disassembled and classified, but not timed. BadInput before gfx9.
     """
     base = name.split(":", 1)[0]
     if base in _KNOWN:
         return get(base)
     gen = generation(base)
-    table: ArchTable = import_module("isaprof.arch.decoding").FAMILY[gen]
-    return table
+    families: Mapping[str, ArchTable] = import_module("isaprof.arch.decoding").FAMILY
+    if gen not in families:
+        raise BadInput(f"{base} is not supported: gfx9 and later are", kind="unsupported_architecture")
+    return families[gen]
 
 
 def has_true16(name: str) -> bool:

@@ -174,7 +174,7 @@ def _target(image: Image, arch: str | None, path: str | PathLike[str] | None) ->
                 hint="pass the architecture, e.g. --arch gfx1100",
                 kind="arch_needed",
             )
-        tables.generation(wanted)
+        tables.family_table(wanted)
         return wanted, arch
     mach = image.e_flags & 0xFF
     name = EF_AMDGPU_MACH.get(mach)
@@ -185,6 +185,7 @@ def _target(image: Image, arch: str | None, path: str | PathLike[str] | None) ->
             offset=48,
             kind="unknown_architecture",
         )
+    tables.family_table(name)  # refuses what is too old
     if wanted is not None and wanted != name:
         raise BadInput(f"built for {name}, not for {wanted}", path=path, kind="other_architecture")
     target = name

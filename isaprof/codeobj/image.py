@@ -69,7 +69,7 @@ def read_image(data: bytes, path: str | PathLike[str] | None = None) -> Image:
     """Take an AMDGPU (or minimal) ELF apart; BadInput says what any other file is."""
     _refuse_other_files(data, path)
     machine = struct.unpack_from("<H", data, 18)[0]
-    if machine == 0 and data[5] in (0, 1):
+    if machine == 0 and (data[5] == 0 or struct.unpack_from("<H", data, 58)[0] == 0):
         return _read_minimal(data, path)
     if data[4] != 2 or data[5] != 1:
         raise BadInput("not a 64-bit little-endian ELF file", path=path, offset=4, kind="not_a_code_object")

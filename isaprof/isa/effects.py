@@ -80,7 +80,7 @@ def _registers(
         o.text for o in parsed.operands
     ):
         (writes if parsed.base.startswith("s_setreg") else reads).append(_MODE)
-    return _unique(reads), _unique(w for w in writes if w.cls is not RegClass.NULL)
+    return _unique(reads), _unique(writes)
 
 
 def operand_roles(parsed: ParsedText, category: Category, pipe: Pipe, mem: MemAccess | None) -> Roles:
@@ -163,4 +163,4 @@ def memory_like(base: str) -> bool:
 
 
 def _unique(spans: Iterable[RegSpan]) -> tuple[RegSpan, ...]:
-    return tuple(dict.fromkeys(spans))
+    return tuple(dict.fromkeys(s for s in spans if s.cls is not RegClass.NULL))

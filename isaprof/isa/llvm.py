@@ -200,16 +200,12 @@ def assemble(source: str, arch: str, *, mattr: str | None = None, tools: Tools |
     argv: list[str | Path] = [t.mc, f"--triple={TRIPLE}", f"--mcpu={arch}", "--filetype=obj"]
     if attr:
         argv.append(f"--mattr={attr}")
-    p = subprocess.run(
-        [*map(str, argv), "-o", "-"],
-        input=source.encode(),
-        capture_output=True,
-        timeout=TIMEOUT_S,
-        check=False,
-    )
-    if p.returncode != 0 or not p.stdout:
-        raise BadInput(f"llvm-mc: {p.stderr.decode(errors='replace').strip()[:4000]}", kind="assembler")
-    return p.stdout
+    with tempfile.TemporaryDirectory(prefix="isaprof-") as d:
+        out = Path(d) / "out.o"
+        r = run_tool([*argv, "-o", out], stdin=source)
+        if r.returncode != 0 or not out.exists():
+            raise BadInput(f"llvm-mc: {r.stderr.strip()[:4000]}", kind="assembler")
+        return out.read_bytes()
 
 
 def link(objects: Sequence[bytes], *, tools: Tools | None = None) -> bytes:

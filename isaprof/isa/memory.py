@@ -18,8 +18,8 @@ _BITS = re.compile(r"_(?:[bui]|bf|f)(8|16|32|64|96|128|192|256|512|1024)(?=_|$)"
 _NAMED_BYTES = (
     (re.compile(r"_[us]?byte(_|$)|_[us]?8(_|$)"), 1),
     (re.compile(r"_[us]?short(_|$)"), 2),
-    (re.compile(r"_d16_format_(x{1}y?z?w?)$"), -2),
-    (re.compile(r"_format_(d16_)?(xy?z?w?)$"), -4),
+    (re.compile(r"(?:_d16_format|_format_d16(?:_hi)?)_(xy?z?w?)$"), -2),  # negative: bytes per component
+    (re.compile(r"_format_(xy?z?w?)$"), -4),
 )
 #: two accesses an instruction: ds_read2_b32, ds_load_2addr_b32, ds_wrxchg2_rtn_b32, ...
 _DOUBLE = re.compile(r"ds_(?:read2|write2|wrxchg2|\w*_2addr)")

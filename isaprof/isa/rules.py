@@ -101,7 +101,7 @@ NO_EXEC = re.compile(
 #: LDS: loads and returning atomics have one destination, the rest none
 LDS = _rules(
     (r"ds_bvh_stack\w*", Roles(2)),
-    (r"ds_\w*_d16\w*", Roles(rmw=True)),
+    (r"ds_(read|load)\w*_d16\w*", Roles(rmw=True)),
     (r"ds_(read|load)_addtid_b32", Roles(reads=("m0",))),
     (r"ds_(append|consume|ordered_count)", Roles(reads=("m0",))),
     (r"ds_(read|load|swizzle|permute|bpermute)\w*|ds_\w+_rtn(_\w+)?", Roles()),
