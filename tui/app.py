@@ -55,7 +55,7 @@ class StallApp(App[None]):
         self.matches: list[int] = []
         self._origin = -1
         self._back: list[tuple[int, int]] = []
-        self._ranking: dict[int, dict[int, int]] = {}
+        self._walk: dict[int, int] = {}  #: pane -> place in its ranking that n or N went to
         self.panes: list[Pane] = [CapturePane(analysis)]
         if comparison is not None:
             self.panes = [
@@ -124,24 +124,17 @@ class StallApp(App[None]):
 
     # -- moving -----------------------------------------------------------------
     def action_hottest(self, step: int) -> None:
-        """Next row by rank; from a row without one, the first."""
+        """The next row of the ranking, from where the last n or N was; first the hottest."""
         ranked = self.pane.ranked
         if not ranked:
             self.notify("no line waits for anything, or none changed")
             return
-        place = self._places().get(self.view.ref)
-        if place is None:
-            self.view.show_ref(ranked[0])
-        elif 0 <= place + step < len(ranked):
-            self.view.show_ref(ranked[place + step])
+        place = self._walk.get(self.active, -1) + step
+        if 0 <= place < len(ranked):
+            self._walk[self.active] = place
+            self.view.show_ref(ranked[place])
         else:
-            self.notify("that was the first of the ranking" if step < 0 else "that was the last one")
-
-    def _places(self) -> dict[int, int]:
-        """Ref to its place in the ranking of the pane, made once."""
-        if self.active not in self._ranking:
-            self._ranking[self.active] = {ref: i for i, ref in enumerate(self.pane.ranked)}
-        return self._ranking[self.active]
+            self.notify("that was the first of the ranking" if place < 0 else "that was the last one")
 
     def action_culprit(self, number: int) -> None:
         blames = self.pane.culprits(self.view.ref)

@@ -8,10 +8,13 @@ from rich.style import Style
 from rich.text import Text
 
 from isaprof.views.palette import cause_look, clean, compact, grouped, percent
+from isaprof.views.remarks import verdict
 
 if TYPE_CHECKING:
     from isaprof.attribution.model import Analysis
 
+_GOOD = Style(color="#4cb782")
+_BAD = Style(color="#ffffff", bgcolor="#b3261e", bold=True)
 _BADGES = {
     "measured": Style(color="#ffffff", bgcolor="#1f7a4d", bold=True),
     "modelled": Style(color="#201600", bgcolor="#e8b23c", bold=True),
@@ -32,6 +35,9 @@ def summary(analysis: Analysis, tag: str = "") -> Text:
     out.append_text(badge(analysis.provenance))
     out.append(f" {clean(analysis.arch)}  ")
     out.append(clean(analysis.kernel), Style(bold=True))
+    right, words = verdict(analysis.meta)
+    if words:
+        out.append(f"  {words}", {True: _GOOD, False: _BAD, None: Style(dim=True)}[right])
     out.append(f"\n{totals(analysis)}\n")
     top = analysis.causes.head(5)
     for i, (cause, share) in enumerate(zip(top["cause"], top["share"], strict=True)):
@@ -48,21 +54,3 @@ def totals(analysis: Analysis) -> str:
         f"{grouped(len(analysis.waves))} waves · {compact(analysis.instructions)} instructions"
         f" · {compact(analysis.total_cycles)} wave cycles · span {compact(analysis.span_cycles)} cycles"
     )
-
-
-def caveats(analysis: Analysis) -> list[str]:
-    """Warnings of the capture, then notes of the analysis, as plain lines."""
-    out = []
-    for warning in analysis.meta.get("warnings", ()):
-        amount = warning.get("amount")
-        extra = "" if amount is None else f" ({amount} {warning.get('unit') or ''}".rstrip() + ")"
-        out.append(clean(f"{warning.get('kind', 'warning')}: {warning.get('message', '')}{extra}"))
-    if analysis.unexplained_share > 0.01:
-        out.append(f"unexplained: {percent(analysis.unexplained_share)} of the wave cycles")
-    return [*out, *(clean(n) for n in analysis.notes)]
-
-
-NO_WAVES = (
-    "No wave of this capture was traced, so there are no cycles to show. "
-    "On hardware: trace a compute unit the kernel really used (isaprof doctor DIR names them)."
-)

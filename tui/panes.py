@@ -14,12 +14,13 @@ from rich.text import Text
 
 from isaprof.tui.details import line_details
 from isaprof.tui.diffmap import DiffSource, diff_details
-from isaprof.tui.headline import NO_WAVES, badge, caveats, summary, totals
+from isaprof.tui.headline import badge, summary, totals
 from isaprof.tui.heatmap import HeatmapSource
 from isaprof.tui.lineview import LineView
 from isaprof.views.diff import MIXED, diff, mixed, relative, signed
 from isaprof.views.listing import Blame, listing
 from isaprof.views.palette import bar, cause_look, clean, grouped, percent
+from isaprof.views.remarks import NO_WAVES, remarks
 
 if TYPE_CHECKING:
     from isaprof.attribution.model import Analysis
@@ -82,7 +83,7 @@ class CapturePane:
         return "" if len(self.analysis.waves) else NO_WAVES
 
     def caveats(self) -> list[str]:
-        return caveats(self.analysis)
+        return remarks(self.analysis)
 
     def details(self, ref: int, width: int) -> Text:
         return line_details(self.listing, ref, width)
@@ -164,7 +165,7 @@ class DiffPane:
 
     def caveats(self) -> list[str]:
         out = [clean(n) for n in self.comparison.notes]
-        return out + [f"{tag}: {line}" for tag, a in self._sides() for line in caveats(a)]
+        return out + [f"{tag}: {line}" for tag, a in self._sides() for line in remarks(a)]
 
     def details(self, ref: int, width: int) -> Text:
         return diff_details(self.diff, ref, width)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from isaprof.errors import UsageError
+
+if TYPE_CHECKING:
+    from isaprof.attribution.model import Analysis
+    from isaprof.capture.model import Capture
 
 
 def command(
@@ -25,14 +29,24 @@ def command(
             hint=f"isaprof show {capture}",
         )
     import isaprof
-    from isaprof.attribution.analyse import analyse
-
-    analysis = analyse(isaprof.open(capture))
+    analysis = _with_encoding(isaprof.open(capture))
     comparison = None
     if other is not None:
         from isaprof.compare.align import compare
 
-        comparison = compare(analysis, analyse(isaprof.open(other)))
+        comparison = compare(analysis, _with_encoding(isaprof.open(other)))
     from isaprof.tui.app import StallApp
 
     StallApp(analysis, comparison).run()
+
+
+def _with_encoding(capture: Capture) -> Analysis:
+    """The analysis with the machine code beside each line, for the details panel."""
+    from dataclasses import replace
+
+    from isaprof.attribution.analyse import analyse
+
+    analysis = analyse(capture)
+    by_line = capture.code.set_index("line")["encoding"]
+    lines = analysis.lines.assign(encoding=analysis.lines["line"].map(by_line))
+    return replace(analysis, lines=lines)

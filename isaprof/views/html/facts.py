@@ -15,6 +15,8 @@ from isaprof.views.palette import clean
 SECTIONS: tuple[tuple[str, str], ...] = (
     ("launch", "Launch"),
     ("verification", "Verification"),
+    ("coverage", "Coverage"),
+    ("dispatch", "Dispatch"),
     ("model", "Timing model"),
     ("decoder", "Decoder"),
     ("device", "Device"),
@@ -45,10 +47,20 @@ def _flat(prefix: str, value: Any) -> list[tuple[str, str]]:
     if isinstance(value, Mapping):
         return [pair for k, v in value.items() for pair in _flat(f"{prefix}.{k}" if prefix else str(k), v)]
     if isinstance(value, Sequence) and not isinstance(value, str):
+        if value and all(isinstance(v, Mapping) for v in value):
+            return [_entry(prefix, i, v) for i, v in enumerate(value)]
         if any(isinstance(v, (Mapping, list, tuple)) for v in value):
             return [pair for i, v in enumerate(value) for pair in _flat(f"{prefix}.{i}".lstrip("."), v)]
         return [(clean(prefix), _short(" × ".join(_plain(v) for v in value)))]
     return [(clean(prefix or "value"), _short(_plain(value)))]
+
+
+def _entry(prefix: str, index: int, item: Mapping[str, Any]) -> tuple[str, str]:
+    """One object of a list on one line, under its name where it has one."""
+    name = item.get("name", index)
+    rest = [(k, v) for k, v in item.items() if k != "name"]
+    words = [f"{k} {', '.join(t for _, t in _flat('', v))}" for k, v in rest]
+    return clean(f"{prefix} {name}".strip()), _short(", ".join(words))
 
 
 def _plain(value: Any) -> str:

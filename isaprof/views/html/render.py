@@ -28,6 +28,7 @@ from isaprof.views.palette import (
     heat_colour,
     percent,
 )
+from isaprof.views.remarks import remarks, verdict
 
 if TYPE_CHECKING:
     import jinja2
@@ -126,13 +127,15 @@ def _capture(analysis: Analysis, index: int, of: int) -> dict[str, Any]:
         "anchor": "L" if of == 1 else "AB"[index],
         "provenance": a.provenance,
         "meaning": PROVENANCE_TEXT.get(a.provenance, ""),
+        "coverage": _coverage(a.meta),
         "arch": clean(a.arch),
         "kernel": clean(a.kernel),
         "empty": not len(a.waves),
         "cards": cards,
+        "verdict": verdict(a.meta),
         "total": grouped(a.total_cycles),
         "pieces": stacked(a),
-        "caveats": _caveats(a),
+        "caveats": remarks(a),
         "hottest": _hottest(rows),
         "timeline": timeline(a),
         "facts": facts(a.meta),
@@ -140,13 +143,11 @@ def _capture(analysis: Analysis, index: int, of: int) -> dict[str, Any]:
     }
 
 
-def _caveats(analysis: Analysis) -> list[str]:
-    out = []
-    for w in analysis.meta.get("warnings", ()):
-        amount = "" if w.get("amount") is None else f" ({w['amount']} {w.get('unit') or ''}".rstrip() + ")"
-        engine = "" if w.get("se") is None else f", shader engine {w['se']}"
-        out.append(clean(f"{w.get('kind', 'warning')}: {w.get('message', '')}{amount}{engine}"))
-    return [*out, *(clean(n) for n in analysis.notes)]
+def _coverage(meta: dict[str, Any]) -> str:
+    """How much of the dispatch the cycles are for, where the capture says it."""
+    found = meta.get("coverage")
+    text = found.get("text") if isinstance(found, dict) else None
+    return clean(text[:1].upper() + text[1:]) if isinstance(text, str) else ""
 
 
 def _hottest(rows: Listing) -> list[dict[str, Any]]:

@@ -240,7 +240,7 @@
 
   /* ---- the grid ---- */
   const grid = $("grid"), canvas = $("canvas"), head = $("gridhead");
-  let view, query = "", cause = "", sort = null, reverse = false, shown = [], at = new Map(), selected = -1;
+  let view, query = "", cause = "", sort = null, reverse = false, shown = [], at = new Map(), selected = -1, place = 0;
   let pool = [];
 
   function choose(key) {
@@ -248,6 +248,7 @@
     sort = null;
     reverse = false;
     selected = -1;
+    place = 0;
     const list = $("cause");
     list.length = 1;
     for (const name of view.names) list.add(new Option(name, name));
@@ -393,9 +394,8 @@
     }
   }
   function hottest(n) {
-    const p = view.ranked.indexOf(selected);
-    const next = p < 0 ? 0 : p + n;
-    if (next >= 0 && next < view.ranked.length) select(view.ranked[next]);
+    const next = place + n;
+    if (next >= 0 && next < view.ranked.length) select(view.ranked[(place = next)]);
   }
   function culprit() {
     const line = view.culprit(selected);
