@@ -61,7 +61,11 @@ def family_table(name: str) -> ArchTable:
     if base in _KNOWN:
         return get(base)
     gen = generation(base)
-    families: Mapping[str, ArchTable] = import_module("isaprof.arch.decoding").FAMILY
+    decoding = import_module("isaprof.arch.decoding")
+    variants: Mapping[str, ArchTable] = decoding.VARIANTS
+    families: Mapping[str, ArchTable] = decoding.FAMILY
+    if base in variants:
+        return variants[base]
     if gen not in families:
         raise BadInput(f"{base} is not supported: gfx9 and later are", kind="unsupported_architecture")
     return families[gen]

@@ -13,6 +13,7 @@ from typing import Any
 from isaprof.arch.table import ArchTable, Fact, build
 
 _DESC = "LLVM AMDHSAKernelDescriptor.h, AMDGPU user guide"
+_VOPD = "LLVM AMDGPUBaseInfo.cpp; AMD ISA guide, VOPD"
 _WAIT = "LLVM SIInsertWaitcnts.cpp and AMDGPUBaseInfo.cpp; AMD ISA guide"
 
 #: which counters each memory event increments
@@ -94,8 +95,36 @@ GFX10: dict[str, Fact] = {
     "waitcnt_layout": _layout(vmcnt=((0, 4), (14, 2)), expcnt=((4, 3),), lgkmcnt=((8, 6),)),
     "separate_wait_counters": Fact(_VSCNT, "mnemonic -> (counter, low bit, width)", _WAIT),
 }
+_DEPCTR = {
+    "sa_sdst": (0, 1), "va_vcc": (1, 1), "vm_vsrc": (2, 3), "hold_cnt": (7, 1), "va_ssrc": (8, 1),
+    "va_sdst": (9, 3), "va_vdst": (12, 4),
+}  # fmt: skip
+#: ids of s_delay_alu's two fields: kind of the producer and how many of that kind back
+_DELAY_IDS = {
+    **{i: ("VALU_DEP", i) for i in range(1, 5)},
+    **{i + 4: ("TRANS32_DEP", i) for i in range(1, 4)},
+    8: ("FMA_ACCUM_CYCLE", 1),
+    **{i + 8: ("SALU_CYCLE", i) for i in range(1, 4)},
+}
+_VOPD_X = (
+    "fmac_f32", "fmaak_f32", "fmamk_f32", "mul_f32", "add_f32", "sub_f32", "subrev_f32", "mul_dx9_zero_f32",
+    "mov_b32", "cndmask_b32", "max_f32", "min_f32", "max_num_f32", "min_num_f32", "dot2acc_f32_f16",
+    "dot2acc_f32_bf16",
+)  # fmt: skip
+_RDNA34 = {
+    "depctr_fields": Fact(_Map(_DEPCTR), "field -> (low bit, width); maximum = no wait", _WAIT),
+    "delay_alu_ids": Fact(_Map(_DELAY_IDS), "", "LLVM AMDGPUInsertDelayAlu.cpp"),
+    "vopd_x": Fact(_VOPD_X, "", _VOPD),
+    "vopd_y": Fact((*_VOPD_X, "add_nc_u32", "lshlrev_b32", "and_b32"), "", _VOPD),
+    # registers of the two halves: one destination even, one odd; src0 and vsrc1 in different banks
+    "vopd_bank_masks": Fact(
+        _Map({"dst": 1, "src0": 3, "vsrc1": 3, "vsrc2": 1}), "index & mask differs", _VOPD
+    ),
+    "vopd_max_scalars": Fact(2, "distinct scalar or literal sources", _VOPD),
+}
 GFX11: dict[str, Fact] = {
     **GFX10,
+    **_RDNA34,
     **_facts(inst_pref_bits=6, has_vopd=True, flat_scratch_sgpr=False),
     "waitcnt_layout": _layout(expcnt=((0, 3),), lgkmcnt=((4, 6),), vmcnt=((10, 6),)),
 }
@@ -113,6 +142,7 @@ _MAX_GFX12 = {
 GFX12: dict[str, Fact] = {
     **_COMMON,
     **_WAVE32,
+    **_RDNA34,
     **_facts(has_ieee_dx10_bits=False, inst_pref_bits=8, has_vopd=True, dynamic_vgpr_bit=6),
     **_counters(_COUNTERS_GFX12, _MAX_GFX12),
     "separate_wait_counters": Fact(_Map(_SPLIT_WAITS), "mnemonic -> (counter, low bit, width)", _WAIT),
@@ -140,3 +170,13 @@ FAMILY: Mapping[str, ArchTable] = {
         ("gfx9", GFX9), ("gfx10", GFX10), ("gfx11", GFX11), ("gfx12", GFX12), ("gfx1250", GFX1250),
     )
 }  # fmt: skip
+
+#: targets that differ from their family in what decoding needs, and have no table of their own
+VARIANTS: Mapping[str, ArchTable] = {
+    "gfx908": build("gfx908", "gfx9", "MI100", GFX9, _facts(separate_agpr=True)),
+    **{
+        name: build(name, "gfx9", "CDNA3 family", GFX9, CDNA_UNIFIED, _facts(flat_scratch_sgpr=False))
+        for name in ("gfx940", "gfx941", "gfx9-4-generic")
+    },
+    "gfx1251": build("gfx1251", "gfx1250", "gfx1250 family", GFX1250),
+}

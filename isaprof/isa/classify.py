@@ -42,8 +42,8 @@ _CATEGORY_PREFIXES: dict[str, Category] = {
     "ds_bvh": Category.BVH,
 }  # fmt: skip
 
-#: instructions for which hardware writes no trace packet
-_SKIP_PREFIXES = ("s_wait_dep", "s_wait_alu", "s_waitcnt_depctr", "s_delay", "s_set_vgpr", "buffer_nop")
+#: instructions for which hardware writes no trace packet (gfx11's s_waitcnt_depctr is not among them)
+_SKIP_PREFIXES = ("s_wait_dep", "s_wait_alu", "s_delay", "s_set_vgpr", "buffer_nop")
 
 _MATRIX_PREFIXES = ("v_mfma_", "v_smfmac_", "v_wmma_", "v_swmmac_")
 _TRANS_PREFIXES = ("v_exp_", "v_log_", "v_rcp_", "v_rsq_", "v_sqrt_", "v_sin_", "v_cos_", "v_tanh_", "v_s_")

@@ -24,7 +24,7 @@ first:
 .p2align 8
 .type second,@function
 second:
-  v_mov_b32 v0, 1
+  v_cmp_eq_u32_e32 vcc_lo, 0, v0
   s_endpgm
   .size second, 8
 .rodata

@@ -73,6 +73,17 @@ k:
     assert listing.instructions[0].text == "v_cmp_eq_u32_e32 vcc, 0, v0"
 
 
+def test_each_kernel_is_read_with_its_own_wave_size(two_kernels: bytes) -> None:
+    co = CodeObject.from_bytes(two_kernels)
+    listing = disassemble(two_kernels)
+    texts = [i.text for i in listing.instructions if i.base == "v_cmp_eq_u32"]
+    assert texts == ["v_cmp_eq_u32_e32 vcc_lo, 0, v0", "v_cmp_eq_u32_e32 vcc, 0, v0"]
+    second = listing.at(co.kernel("second").entry)
+    assert second is not None
+    assert second.index == listing.instructions.index(second)
+    assert [(s.cls.value, s.count) for s in second.writes] == [("vcc", 2)]
+
+
 def test_unified_registers_of_cdna() -> None:
     source = """
 .text
@@ -292,6 +303,12 @@ def test_every_entry_of_the_bundles_facts(data_dir: Path) -> None:
             assert any(k.entry in t and k.entry + k.size <= t.address + len(t.data) for t in co.text)
             assert k.kernarg_size >= max((a.offset + a.size for a in k.args), default=0)
             assert k.wave_size == k.descriptor.wave_size
+            wanted = k.metadata[".vgpr_count"]
+            assert 0 <= k.descriptor.vgpr_count - wanted < 24 or wanted == 0, (
+                path,
+                k.descriptor.vgpr_count,
+                wanted,
+            )
             users = sum(u.count for u in k.descriptor.user_sgprs)
             assert users <= k.descriptor.user_sgpr_count  # gfx11 objects round up, so that ids end in s15
 
