@@ -22,6 +22,7 @@ from isaprof.parsers.sqtt.model import Cat, State
 
 I64 = NDArray[np.int64]
 _KIND = "bad_ui_output"
+_HINT = "copy the directory again, or decode the raw .att files of the run with --decoder isaprof"
 _INT32 = (1 << 31) - 1
 _MAX = {"se": 1024, "simd": 4, "slot": 64}
 
@@ -93,7 +94,7 @@ def read_ui_output(path: Path, progress: Callable[[int, int], None] | None = Non
             kind="missing_file",
             hint="copy the whole ui_output_* directory, or import the raw .att files with --decoder isaprof",
         )
-    f = Fields(load_json(file, kind=_KIND), file, "", kind=_KIND)
+    f = Fields(load_json(file, kind=_KIND, hint=_HINT), file, "", kind=_KIND, hint=_HINT)
     names = f.optional("counter_names", list) or []
     if not all(isinstance(n, str) for n in names):
         raise f.bad("counter_names must hold strings")
@@ -118,7 +119,7 @@ def read_ui_output(path: Path, progress: Callable[[int, int], None] | None = Non
 def _read_code(path: Path) -> list[CodeRow]:
     if not path.is_file():
         raise BadInput("no such file", path=path, kind="missing_file", hint=f"ls {path.parent}")
-    f = Fields(load_json(path, kind=_KIND), path, "", kind=_KIND)
+    f = Fields(load_json(path, kind=_KIND, hint=_HINT), path, "", kind=_KIND, hint=_HINT)
     if f.value.get("code") is None:
         raise BadInput(
             'holds no code ("code": null): the decoder attributed no instruction to any wave',
@@ -174,7 +175,7 @@ def _numbered(f: Fields, value: Any, level: str) -> list[tuple[int, Any]]:
 
 
 def _read_wave(index: Path, se: int, simd: int, slot: int, name: str) -> UiWave:
-    path = inside(index, name, lambda m: BadInput(m, path=index, kind=_KIND))
+    path = inside(index, name, lambda m: BadInput(m, path=index, kind=_KIND, hint=_HINT))
     if not path.is_file():
         raise BadInput(
             f"no such file, but {index.name} names it",
@@ -182,8 +183,8 @@ def _read_wave(index: Path, se: int, simd: int, slot: int, name: str) -> UiWave:
             kind="missing_file",
             hint=f"ls {path.parent}",
         )
-    top = Fields(load_json(path, kind=_KIND), path, "", kind=_KIND)
-    w = Fields(top.need("wave", dict), path, "wave", kind=_KIND)
+    top = Fields(load_json(path, kind=_KIND, hint=_HINT), path, "", kind=_KIND, hint=_HINT)
+    w = Fields(top.need("wave", dict), path, "wave", kind=_KIND, hint=_HINT)
     rows = int_rows(w.optional("instructions", list), 5, w, "wave.instructions")
     timeline = int_rows(w.optional("timeline", list), 2, w, "wave.timeline")
     begin, end = w.need_integer("begin"), w.need_integer("end")
@@ -225,7 +226,7 @@ def _check_range(f: Fields, column: I64, low: int, high: int, name: str) -> None
 def _read_occupancy(path: Path, out: UiOutput) -> None:
     if not path.is_file():
         return
-    f = Fields(load_json(path, kind=_KIND), path, "", kind=_KIND)
+    f = Fields(load_json(path, kind=_KIND, hint=_HINT), path, "", kind=_KIND, hint=_HINT)
     for key, value in f.value.items():
         if key.isascii() and key.isdecimal() and len(key) < 6:
             if not isinstance(value, list):
@@ -243,17 +244,19 @@ def _read_optional(path: Path, f: Fields, out: UiOutput) -> None:
     for file in sorted(path.glob("se*_perfcounter.json")):
         se = file.name[2:].split("_", 1)[0]
         if se.isascii() and se.isdecimal() and len(se) < 6:
-            g = Fields(load_json(file, kind=_KIND), file, "", kind=_KIND)
+            g = Fields(load_json(file, kind=_KIND, hint=_HINT), file, "", kind=_KIND, hint=_HINT)
             rows = int_rows(g.optional("data", list), 7, g, "data")
             _check_range(g, rows[:, 5], 0, _INT32, "data column 5")
             _check_range(g, rows[:, 6], 0, 1, "data column 6")
             out.counters[int(se)] = rows
     file = path / "realtime.json"
     if file.is_file():
-        g = Fields(load_json(file, kind=_KIND), file, "", kind=_KIND)
+        g = Fields(load_json(file, kind=_KIND, hint=_HINT), file, "", kind=_KIND, hint=_HINT)
         meta = g.optional("metadata", dict)
         if meta is not None:
-            out.realtime_hz = Fields(meta, file, "metadata", kind=_KIND).integer("frequency", low=1)
+            out.realtime_hz = Fields(meta, file, "metadata", kind=_KIND, hint=_HINT).integer(
+                "frequency", low=1
+            )
         for key, value in g.value.items():
             number = key.removeprefix("SE")
             if key != number and number.isascii() and number.isdecimal() and isinstance(value, list):
@@ -270,7 +273,7 @@ def _shaderdata(f: Fields, entry: Any) -> I64:
     if not isinstance(entry, list) or not entry or not isinstance(entry[0], str):
         raise f.bad("shaderdata_filenames: an entry must be [file, begin, end]")
     file = inside(f.path, entry[0], f.bad)
-    g = Fields(load_json(file, kind=_KIND), file, "", kind=_KIND)
+    g = Fields(load_json(file, kind=_KIND, hint=_HINT), file, "", kind=_KIND, hint=_HINT)
     return int_rows(g.optional("records", list), 2, g, "records")
 
 

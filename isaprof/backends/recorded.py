@@ -79,7 +79,7 @@ def open_recording(path: str | Path) -> Recorded:
 
     path = Path(path)
     if not path.exists():
-        raise BadInput("no such file or directory", path=path, kind="not_found")
+        raise BadInput("no such file or directory", path=path, kind="not_found", hint=f"ls {path.parent}")
     if not path.is_dir():
         raise BadInput(
             "is a file; the folder it lies in is needed, since a trace alone names no code",

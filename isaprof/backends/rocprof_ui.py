@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,7 +59,7 @@ def assemble_ui(
     tables: dict[str, pd.DataFrame] = {
         "code": code_frame(lines),
         "waves": _waves_frame(rows),
-        "insts": _insts_frame(rows, number),
+        "insts": _insts_frame(rows, number, ui.path),
         "states": rows_frame("states", ("wave", "begin", "duration", "state"), _states(rows)),
     }
     if ui.occupancy:
@@ -172,7 +173,7 @@ def _waves_frame(rows: Sequence[_Row]) -> pd.DataFrame:
     return rows_frame("waves", fields, (row(n, r) for n, r in enumerate(rows)))
 
 
-def _insts_frame(rows: Sequence[_Row], number: dict[int, int]) -> pd.DataFrame:
+def _insts_frame(rows: Sequence[_Row], number: dict[int, int], path: Path) -> pd.DataFrame:
     parts = [(n, r[6]) for n, r in enumerate(rows) if r[6] is not None and len(r[6].time)]
     empty = np.zeros(0, np.int64)
 
@@ -184,7 +185,10 @@ def _insts_frame(rows: Sequence[_Row], number: dict[int, int]) -> pd.DataFrame:
     unknown = sorted({x for x in line if x > 0 and x not in number})
     if unknown:
         raise BadInput(
-            f"wave files name line {unknown[0]}, which code.json does not have", kind="bad_ui_output"
+            f"wave files name line {unknown[0]}, which code.json does not have",
+            path=path,
+            kind="bad_ui_output",
+            hint="copy the directory again, or decode the raw .att files of the run with --decoder isaprof",
         )
     stall = column("stall")
     return frame(

@@ -189,12 +189,7 @@ def _no_code(rec: Recording, kernels: list[RanKernel]) -> BadInput:
 
 
 def _stitch_all(rec: Recording, progress: Progress) -> CodeMap:
-    traced = [
-        (t, w)
-        for t in rec.engines.values()
-        for w in t.waves
-        if w.target and (len(w.records) or w.records.pcs)
-    ]
+    traced = [(t, w) for t in rec.engines.values() for w in t.waves if len(w.records)]
     addresses = {a for _, w in traced for a in w.records.pcs.values() if a is not None}
     needed = [o for o in rec.objects if any(o.holds(a) for a in addresses)]
     rules = next(iter(rec.engines.values())).header.generation.stitch

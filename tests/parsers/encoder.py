@@ -69,7 +69,8 @@ class Encoder:
         """One packet at an absolute time, after what is needed to get there."""
         unit = self.generation.time_unit
         step, rest = divmod(time - self.now, unit)
-        assert step >= 0 and rest == 0, (time, self.now)
+        assert step >= 0, (time, self.now)
+        assert rest == 0, (time, self.now)
         own = min(step, self.room(kind))
         self._advance(step - own)
         self.now = time

@@ -47,7 +47,7 @@ def test_rows_and_occupancy_equal_expected_timing(example: Path) -> None:
             expected = want[w.simd, w.slot, w.begin]
             got = rows(w, code)
             wanted = [[pc, t, CATEGORY.get(c, c), d, s] for pc, t, c, d, s in expected["insts"]]
-            assert w.stitched and w.start_seen and w.end_seen
+            assert (w.stitched, w.start_seen, w.end_seen) == (True, True, True)
             assert len(got) == len(wanted)
             unequal = [i for i, (a, b) in enumerate(zip(got, wanted, strict=True)) if a != b]
             if arch == "gfx950":
