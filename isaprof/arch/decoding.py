@@ -7,7 +7,6 @@ AMDHSAKernelDescriptor.h) and user guide; AMD's ISA guides.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType as _Map
 from typing import Any
 
 from isaprof.arch.table import ArchTable, Fact, build
@@ -42,15 +41,15 @@ _COUNTERS_GFX1250 = _COUNTERS_GFX12 | {"async": ("asynccnt",), "tensor": ("tenso
 
 def _counters(events: Mapping[str, tuple[str, ...]], maxima: Mapping[str, int]) -> dict[str, Fact]:
     return {
-        "counter_model": Fact(_Map(dict(events)), "event -> counters", _WAIT),
-        "counter_max": Fact(_Map(dict(maxima)), "counts", _WAIT),
+        "counter_model": Fact(dict(events), "event -> counters", _WAIT),
+        "counter_max": Fact(dict(maxima), "counts", _WAIT),
         # scalar loads come back in any order, so only a wait for 0 on their counter means anything
         "out_of_order_events": Fact(("smem", "message"), "", _WAIT),
     }
 
 
 def _layout(**fields: tuple[tuple[int, int], ...]) -> Fact:
-    return Fact(_Map(fields), "counter -> (low bit, width) pieces, low piece first", _WAIT)
+    return Fact(dict(fields), "counter -> (low bit, width) pieces, low piece first", _WAIT)
 
 
 def _facts(unit: str = "", source: str = _DESC, **values: Any) -> dict[str, Fact]:
@@ -65,28 +64,26 @@ _COMMON = _facts(
 
 GFX9: dict[str, Fact] = {
     **_COMMON,
-    **_facts(wave_sizes=(64,), vgpr_encoding_granule=_Map({64: 4}), flat_scratch_sgpr=True),
+    **_facts(wave_sizes=(64,), vgpr_encoding_granule={64: 4}, flat_scratch_sgpr=True),
     **_counters(_COUNTERS_GFX9, {"vmcnt": 63, "lgkmcnt": 15, "expcnt": 7}),
     "waitcnt_layout": _layout(vmcnt=((0, 4), (14, 2)), expcnt=((4, 3),), lgkmcnt=((8, 4),)),
-    "separate_wait_counters": Fact(_Map({}), "mnemonic -> counters", _WAIT),
+    "separate_wait_counters": Fact({}, "mnemonic -> counters", _WAIT),
 }
 
 #: gfx90a, gfx942, gfx950: one register file for VGPRs and AGPRs, kernarg preload
-CDNA_UNIFIED: dict[str, Fact] = _facts(
-    vgpr_encoding_granule=_Map({64: 8}), unified_agpr=True, kernarg_preload=True
-)
+CDNA_UNIFIED: dict[str, Fact] = _facts(vgpr_encoding_granule={64: 8}, unified_agpr=True, kernarg_preload=True)
 
 _WAVE32 = _facts(
     wave_sizes=(32, 64),
-    vgpr_encoding_granule=_Map({32: 8, 64: 4}),
+    vgpr_encoding_granule={32: 8, 64: 4},
     sgpr_fixed=128,
     has_wgp=True,
     max_sgpr=106,
 )
-_VSCNT = _Map({
+_VSCNT = {
     "s_waitcnt_vscnt": (("vscnt", 0, 6),), "s_waitcnt_vmcnt": (("vmcnt", 0, 6),),
     "s_waitcnt_expcnt": (("expcnt", 0, 3),), "s_waitcnt_lgkmcnt": (("lgkmcnt", 0, 6),),
-})  # fmt: skip
+}  # fmt: skip
 GFX10: dict[str, Fact] = {
     **_COMMON,
     **_WAVE32,
@@ -112,14 +109,12 @@ _VOPD_X = (
     "dot2acc_f32_bf16",
 )  # fmt: skip
 _RDNA34 = {
-    "depctr_fields": Fact(_Map(_DEPCTR), "field -> (low bit, width); maximum = no wait", _WAIT),
-    "delay_alu_ids": Fact(_Map(_DELAY_IDS), "", "LLVM AMDGPUInsertDelayAlu.cpp"),
+    "depctr_fields": Fact(dict(_DEPCTR), "field -> (low bit, width); maximum = no wait", _WAIT),
+    "delay_alu_ids": Fact(dict(_DELAY_IDS), "", "LLVM AMDGPUInsertDelayAlu.cpp"),
     "vopd_x": Fact(_VOPD_X, "", _VOPD),
     "vopd_y": Fact((*_VOPD_X, "add_nc_u32", "lshlrev_b32", "and_b32"), "", _VOPD),
     # registers of the two halves: one destination even, one odd; src0 and vsrc1 in different banks
-    "vopd_bank_masks": Fact(
-        _Map({"dst": 1, "src0": 3, "vsrc1": 3, "vsrc2": 1}), "index & mask differs", _VOPD
-    ),
+    "vopd_bank_masks": Fact({"dst": 1, "src0": 3, "vsrc1": 3, "vsrc2": 1}, "index & mask differs", _VOPD),
     "vopd_max_scalars": Fact(2, "distinct scalar or literal sources", _VOPD),
 }
 GFX11: dict[str, Fact] = {
@@ -145,17 +140,17 @@ GFX12: dict[str, Fact] = {
     **_RDNA34,
     **_facts(has_ieee_dx10_bits=False, inst_pref_bits=8, has_vopd=True, dynamic_vgpr_bit=6),
     **_counters(_COUNTERS_GFX12, _MAX_GFX12),
-    "separate_wait_counters": Fact(_Map(_SPLIT_WAITS), "mnemonic -> (counter, low bit, width)", _WAIT),
+    "separate_wait_counters": Fact(dict(_SPLIT_WAITS), "mnemonic -> (counter, low bit, width)", _WAIT),
 }
 GFX1250: dict[str, Fact] = {
     **GFX12,
     **_facts(
-        wave_sizes=(32,), vgpr_encoding_granule=_Map({32: 16}), kernarg_preload=True, user_sgpr_count_bits=6,
+        wave_sizes=(32,), vgpr_encoding_granule={32: 16}, kernarg_preload=True, user_sgpr_count_bits=6,
         dynamic_vgpr_bit=None,
     ),
     **_counters(_COUNTERS_GFX1250, _MAX_GFX12 | {"asynccnt": 63, "tensorcnt": 63, "xcnt": 63}),
     "separate_wait_counters": Fact(
-        _Map(_SPLIT_WAITS | {
+        dict(_SPLIT_WAITS | {
             "s_wait_asynccnt": (("asynccnt", 0, 6),), "s_wait_tensorcnt": (("tensorcnt", 0, 6),),
             "s_wait_xcnt": (("xcnt", 0, 6),),
         }),

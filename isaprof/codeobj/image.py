@@ -25,7 +25,10 @@ _DAMAGE = (
     ValueError, LookupError, struct.error, OverflowError, TypeError, AttributeError, AssertionError,
     ArithmeticError, RecursionError,
 )  # fmt: skip
-_HINT_BUNDLE = "llvm-objdump --offloading FILE extracts the code objects; pass one of them"
+_HINT_HOST = "llvm-objdump --offloading FILE extracts its code objects; pass one of them"
+_HINT_BUNDLE = (
+    "clang-offload-bundler --type=o --list --input=FILE names its code objects, --unbundle extracts one"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,7 @@ def _other_machine(data: bytes, machine: int, path: str | PathLike[str] | None) 
     if b".hip_fatbin" in data:
         return BadInput(
             f"a host file ({name}) with embedded GPU code (.hip_fatbin), not a code object",
-            path=path, hint=_HINT_BUNDLE, kind="bundle",
+            path=path, hint=_HINT_HOST, kind="bundle",
         )  # fmt: skip
     return BadInput(
         f"an ELF file for {name}, not for AMD GPUs (machine {EM_AMDGPU})",

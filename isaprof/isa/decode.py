@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from os import PathLike
-from types import MappingProxyType
 
 from isaprof import arch as tables
 from isaprof.isa.classify import categorise
@@ -53,7 +52,7 @@ def listing_of(
         spans = [(entry, entry + size) for entry, size, w in kernels if w == wave_size]
         instructions = _replace(instructions, decode_lines(arch, other, wave_size=wave_size), spans)
     by_pc = {i.pc: i.index for i in instructions}
-    return Listing(arch, instructions, MappingProxyType(names), MappingProxyType(by_pc))
+    return Listing(arch, instructions, names, by_pc)
 
 
 def _replace(

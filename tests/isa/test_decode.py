@@ -101,6 +101,29 @@ def test_an_unknown_target_is_refused() -> None:
         decode_lines("sm_90", [(0, (), "s_nop 0")])
 
 
+def test_listings_and_tables_travel_between_processes() -> None:
+    import pickle
+
+    from isaprof import arch
+
+    listing = disassemble(link([assemble(LOOP, "gfx942")]))
+    assert pickle.loads(pickle.dumps(listing)) == listing
+    assert pickle.loads(pickle.dumps(arch.get("gfx950"))) == arch.get("gfx950")
+
+
+@settings(max_examples=20, deadline=None)
+@given(flips=st.lists(st.tuples(st.integers(0, 1 << 14), st.integers(0, 255)), min_size=1, max_size=4))
+def test_damaged_objects_decode_or_are_refused(flips: list[tuple[int, int]]) -> None:
+    data = bytearray(link([assemble(LOOP, "gfx942")]))
+    for at, value in flips:
+        data[at % len(data)] = value
+    try:
+        listing = disassemble(bytes(data))
+    except BadInput:
+        return
+    assert all(len(i.words) * 4 == i.size for i in listing.instructions)
+
+
 @settings(max_examples=25, deadline=None)
 @given(
     data=st.binary(max_size=256), arch=st.sampled_from(["gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1250"])
