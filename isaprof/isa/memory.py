@@ -180,7 +180,8 @@ def waits_of(table: ArchTable, parsed: ParsedText) -> tuple[tuple[str, int], ...
     if not base.startswith("s_wait"):
         return ()
     maxima: dict[str, int] = table["counter_max"]
-    if base == "s_wait_idle":
+    # gfx12 still has s_waitcnt, but its immediate means nothing there: it drains every counter
+    if base == "s_wait_idle" or (base == "s_waitcnt" and table["waitcnt_layout"] is None):
         return tuple((c, 0) for c in maxima)
     if base == "s_waitcnt":
         return _combined(table, parsed, maxima)
@@ -198,7 +199,7 @@ def _combined(table: ArchTable, parsed: ParsedText, maxima: dict[str, int]) -> t
     out: list[tuple[str, int]] = []
     for o in parsed.operands:
         if o.kind is OperandKind.INT and isinstance(o.value, int):
-            layout: dict[str, tuple[tuple[int, int], ...]] = table.get("waitcnt_layout") or {}
+            layout: dict[str, tuple[tuple[int, int], ...]] = table["waitcnt_layout"]
             for counter, pieces in layout.items():
                 n = shift = 0
                 for low, width in pieces:

@@ -173,8 +173,9 @@ def test_waits(arch: str, text: str, waits: dict[str, int]) -> None:
     assert dict(one(arch, text).waits) == waits
 
 
-def test_wait_idle_waits_for_every_counter() -> None:
-    assert dict(one("gfx1200", "s_wait_idle").waits) == dict.fromkeys(
+@pytest.mark.parametrize("text", ["s_wait_idle", "s_waitcnt 0x0", "s_waitcnt 0xffff"])
+def test_a_full_drain_waits_for_every_counter(text: str) -> None:
+    assert dict(one("gfx1200", text).waits) == dict.fromkeys(
         ["loadcnt", "storecnt", "samplecnt", "bvhcnt", "expcnt", "dscnt", "kmcnt"], 0
     )
 
