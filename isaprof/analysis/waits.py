@@ -16,12 +16,13 @@ wait states / data dependency resolution". What a mixture means is in
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from enum import StrEnum
 
 from isaprof.analysis.cfg import Cfg
-from isaprof.isa.model import Instruction, RegClass, RegSpan, Space
+from isaprof.isa.model import Instruction, Pipe, RegClass, RegSpan, Space
 
 
 class Kind(StrEnum):
@@ -45,6 +46,7 @@ _SAME_QUEUE = {Kind.LOAD: "vmem", Kind.STORE: "vmem"}
 
 #: (counter -> listing index -> age); the abstract state before or after an instruction
 State = Mapping[str, Mapping[int, int]]
+_Queues = dict[str, dict[int, int]]
 
 
 def kind_of(ins: Instruction) -> Kind | None:
@@ -99,33 +101,45 @@ class Conflict:
 class WaitAnalysis:
     """Fixpoint of the counter interpretation.
 
-    ``waits`` overrides what the wait instructions wait for: listing index ->
-    ((counter, N), ...); this is how an edit is tried before it is made.
     ``maxima`` gives the largest value of each counter: that many younger
     operations prove an older one done, because the next one cannot issue
     before (in-order counters only).
     """
 
-    def __init__(
-        self,
-        cfg: Cfg,
-        maxima: Mapping[str, int],
-        waits: Mapping[int, tuple[tuple[str, int], ...]] | None = None,
-    ) -> None:
+    def __init__(self, cfg: Cfg, maxima: Mapping[str, int]) -> None:
         self.cfg = cfg
         self.maxima = maxima
-        self.overrides = dict(waits or {})
+        self.overrides: dict[int, tuple[tuple[str, int], ...]] = {}
         self.kinds = {ins.index: kind for ins in cfg.lines if (kind := kind_of(ins)) is not None}
         self._by_index = {ins.index: ins for ins in cfg.lines}
-        self._entry: list[dict[str, dict[int, int]] | None] = [None] * len(cfg.blocks)
+        #: registers of each line, and those a counted operation changes when it completes
+        self._touched = {i.index: _registers((*i.reads, *i.writes)) for i in cfg.lines}
+        self._results = {i: _registers(_register_results(self._by_index[i])) for i in self.kinds}
+        self._entry: list[_Queues | None] = [None] * len(cfg.blocks)
         self._solve()
+
+    def with_waits(self, waits: Mapping[int, tuple[tuple[str, int], ...]]) -> WaitAnalysis:
+        """The analysis of the same program with other wait counts: how an edit is tried.
+
+        ``waits``: listing index of a wait instruction -> ((counter, N), ...).
+        """
+        other = copy(self)
+        other.overrides = {**self.overrides, **waits}
+        other._entry = [None] * len(self.cfg.blocks)
+        other._solve()
+        return other
 
     # -- transfer -----------------------------------------------------------
     def waits_of(self, ins: Instruction) -> tuple[tuple[str, int], ...]:
         """What ``ins`` waits for, overrides applied."""
         return self.overrides.get(ins.index, ins.waits)
 
-    def _step(self, state: dict[str, dict[int, int]], ins: Instruction) -> None:
+    def _step(self, state: _Queues, ins: Instruction) -> None:
+        self._retire(state, ins)
+        self._count(state, ins)
+
+    def _retire(self, state: _Queues, ins: Instruction) -> None:
+        """Remove what the waits of ``ins`` prove complete."""
         for counter, n in self.waits_of(ins):
             queue = state.get(counter)
             if not queue:
@@ -135,6 +149,9 @@ class WaitAnalysis:
             elif in_order(frozenset(self.kinds[i] for i in queue)):
                 for i in [i for i, age in queue.items() if age >= n]:
                     del queue[i]
+
+    def _count(self, state: _Queues, ins: Instruction) -> None:
+        """Put ``ins`` on its counters; what is older than the counter can hold is complete."""
         for counter in dict.fromkeys(ins.counters):
             queue = state.setdefault(counter, {})
             step = ins.counters.count(counter)
@@ -142,8 +159,10 @@ class WaitAnalysis:
                 queue[i] += step
             queue[ins.index] = 0
             limit = self.maxima.get(counter)
-            if limit is not None and in_order(frozenset(self.kinds[i] for i in queue)):
-                for i in [i for i, age in queue.items() if age >= limit]:
+            # nothing can be that old in a queue that is shorter than the limit
+            old = [] if limit is None else [i for i, age in queue.items() if age >= limit]
+            if old and in_order(frozenset(self.kinds[i] for i in queue)):
+                for i in old:
                     del queue[i]
 
     def _solve(self) -> None:
@@ -164,7 +183,7 @@ class WaitAnalysis:
                 if self._merge(s, state) and s not in todo:
                     todo.append(s)
 
-    def _merge(self, block: int, state: dict[str, dict[int, int]]) -> bool:
+    def _merge(self, block: int, state: _Queues) -> bool:
         have = self._entry[block]
         if have is None:
             self._entry[block] = {c: dict(q) for c, q in state.items()}
@@ -179,38 +198,88 @@ class WaitAnalysis:
         return changed
 
     # -- results ------------------------------------------------------------
-    def walk(self, block: int) -> list[tuple[Instruction, State]]:
-        """(instruction, state before it) for the instructions of a block, in order."""
-        start = self._entry[block]
-        if start is None:
-            return []
-        state = {c: dict(q) for c, q in start.items()}
-        out: list[tuple[Instruction, State]] = []
-        for p in range(self.cfg.blocks[block].first, self.cfg.blocks[block].last + 1):
-            ins = self.cfg.lines[p]
-            out.append((ins, {c: dict(q) for c, q in state.items() if q}))
-            self._step(state, ins)
-        return out
-
     def before(self, index: int) -> State:
         """State just before the instruction with listing index ``index``."""
-        block = self.cfg.block_of[self.cfg.position(index)]
-        for ins, state in self.walk(block):
-            if ins.index == index:
-                return state
-        return {}
+        position = self.cfg.position(index)
+        block = self.cfg.block_of[position]
+        start = self._entry[block]
+        if start is None:
+            return {}
+        state = {c: dict(q) for c, q in start.items()}
+        for p in range(self.cfg.blocks[block].first, position):
+            self._step(state, self.cfg.lines[p])
+        return {c: q for c, q in state.items() if q}
 
     def after_waits(self, index: int) -> State:
         """State at ``index`` after its own waits, before it counts itself."""
         state = {c: dict(q) for c, q in self.before(index).items()}
-        ins = self._by_index[index]
-        for counter, n in self.waits_of(ins):
-            queue = state.get(counter, {})
-            ordered = in_order(frozenset(self.kinds[i] for i in queue))
-            if n == 0 or ordered:
-                for i in [i for i, age in queue.items() if n == 0 or age >= n]:
-                    del queue[i]
+        self._retire(state, self._by_index[index])
         return state
+
+    def unpublished(self) -> dict[tuple[int, int], int]:
+        """Memory operations that may still be in flight where others could notice.
+
+        (publication point, operation) -> age, both as listing indices. An edit
+        is safe only if this set does not grow. Points and what matters there:
+
+        - barriers: writes and LDS operations (reads too: another wave may
+          overwrite what is still to be read); plain loads only where a store to
+          memory can follow before the next barrier;
+        - messages, cache maintenance, stores and atomics (a store may be the
+          flag that releases the data before it): writes;
+        - LDS reads: LDS-DMA of the wave itself, which the hardware does not
+          order before them.
+        """
+        out: dict[tuple[int, int], int] = {}
+        for b in self.cfg.blocks:
+            start = self._entry[b.index]
+            if start is None:
+                continue
+            state = {c: dict(q) for c, q in start.items()}
+            for p in range(b.first, b.last + 1):
+                ins = self.cfg.lines[p]
+                self._retire(state, ins)
+                if (matters := self._matters_at(ins)) is not None:
+                    for queue in state.values():
+                        for i, age in queue.items():
+                            if matters(self._by_index[i]):
+                                out[ins.index, i] = age
+                self._count(state, ins)
+        return out
+
+    def _matters_at(self, ins: Instruction) -> Callable[[Instruction], bool] | None:
+        """Which outstanding operations others could notice at ``ins``; None: none."""
+        if _is_barrier(ins):
+            return _memory if self._store_follows(ins) else _writes_or_lds
+        if ins.base.startswith("s_sendmsg") or (ins.mem is None and ins.pipe is Pipe.VMEM):
+            return _writes
+        if ins.mem is None:
+            return None
+        if ins.mem.space is Space.LDS:
+            # LDS operations of one wave complete in order: only LDS-DMA can be overtaken
+            return _lds_dma if ins.mem.load or ins.mem.atomic else None
+        return _writes if ins.mem.store or ins.mem.atomic else None
+
+    def _store_follows(self, barrier: Instruction) -> bool:
+        """Whether a store or atomic outside LDS can follow before the next barrier."""
+        start = self.cfg.position(barrier.index)
+        todo = [start + 1] if start < self.cfg.blocks[self.cfg.block_of[start]].last else []
+        if not todo:
+            todo = [self.cfg.blocks[s].first for s in self.cfg.blocks[self.cfg.block_of[start]].succ]
+        seen: set[int] = set()
+        while todo:
+            p = todo.pop()
+            if p in seen:
+                continue
+            seen.add(p)
+            ins = self.cfg.lines[p]
+            if _is_barrier(ins):
+                continue
+            if ins.mem is not None and ins.mem.space is not Space.LDS and (ins.mem.store or ins.mem.atomic):
+                return True
+            block = self.cfg.blocks[self.cfg.block_of[p]]
+            todo += [p + 1] if p < block.last else [self.cfg.blocks[s].first for s in block.succ]
+        return False
 
     def conflicts(self) -> list[Conflict]:
         """Every read or overwrite of a register that an outstanding load may still write."""
@@ -228,22 +297,26 @@ class WaitAnalysis:
 
     def _conflicts_at(self, ins: Instruction, state: State) -> list[Conflict]:
         out = []
+        touched = self._touched[ins.index]
         for counter, queue in state.items():
             for i, age in queue.items():
-                load = self._by_index[i]
-                for span in _register_results(load):
-                    if (hit := _first_overlap(ins.reads, span)) is not None:
+                if touched.isdisjoint(self._results[i]):
+                    continue
+                queued = self._same_queue(ins, counter, queue)
+                reads = [r for r in ins.reads if not (queued and r in ins.writes)]
+                for span in _register_results(self._by_index[i]):
+                    if (hit := _first_overlap(reads, span)) is not None:
                         out.append(Conflict(ins.index, i, counter, hit, False, age))
-                    elif (hit := _first_overlap(ins.writes, span)) is not None and not self._same_queue(
-                        ins, load, counter, queue
-                    ):
+                    elif not queued and (hit := _first_overlap(ins.writes, span)) is not None:
                         out.append(Conflict(ins.index, i, counter, hit, True, age))
         return out
 
-    def _same_queue(
-        self, ins: Instruction, load: Instruction, counter: str, queue: Mapping[int, int]
-    ) -> bool:
-        """A younger load of the same in-order queue may overwrite: it returns later."""
+    def _same_queue(self, ins: Instruction, counter: str, queue: Mapping[int, int]) -> bool:
+        """True for a younger load of the same in-order queue: it returns after the older ones.
+
+        So it may overwrite their result, and the half of a register that a
+        ``d16`` load leaves alone is no read that needs a wait.
+        """
         if counter not in ins.counters or ins.index not in self.kinds:
             return False
         return in_order(frozenset(self.kinds[i] for i in queue) | {self.kinds[ins.index]})
@@ -257,5 +330,29 @@ def _register_results(load: Instruction) -> Sequence[RegSpan]:
     return [w for w in load.writes if w.cls in data]
 
 
+def _registers(spans: Iterable[RegSpan]) -> frozenset[tuple[RegClass, int]]:
+    return frozenset((s.cls, s.index + i) for s in spans for i in range(s.count))
+
+
 def _first_overlap(spans: Sequence[RegSpan], span: RegSpan) -> RegSpan | None:
     return next((s for s in spans if s.overlaps(span)), None)
+
+
+def _is_barrier(ins: Instruction) -> bool:
+    return ins.base.startswith("s_barrier")
+
+
+def _memory(op: Instruction) -> bool:
+    return op.mem is not None
+
+
+def _writes(op: Instruction) -> bool:
+    return op.mem is not None and (op.mem.store or op.mem.atomic or op.mem.lds_dma)
+
+
+def _writes_or_lds(op: Instruction) -> bool:
+    return _writes(op) or (op.mem is not None and op.mem.space is Space.LDS)
+
+
+def _lds_dma(op: Instruction) -> bool:
+    return op.mem is not None and op.mem.lds_dma

@@ -1,0 +1,1 @@
+"""The transforms, one module each; a module is registered by being here."""

@@ -1,0 +1,229 @@
+"""waitcnt-relax: wait for what is needed, not for everything in flight.
+
+The proof is an interpretation of the wait counters over all paths
+(:mod:`isaprof.analysis.waits`): the largest count is kept under which no
+register of an outstanding load is read or overwritten that was safe before,
+and no memory write is less complete than before at any point where others
+could look at it (barrier, message, store, atomic, cache maintenance; LDS reads
+behind LDS-DMA).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from isaprof.analysis.waits import WaitAnalysis, in_order
+from isaprof.isa.model import Instruction
+from isaprof.transforms.context import Context
+from isaprof.transforms.model import Change, Edit, Estimate, Finding, Obligation
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class _State:
+    """What must not get worse: conflicts and unpublished writes of a program."""
+
+    conflicts: frozenset[tuple[int, int, bool]]
+    unpublished: frozenset[tuple[int, int]]
+
+    @classmethod
+    def of(cls, analysis: WaitAnalysis) -> _State:
+        return cls(
+            frozenset((c.user, c.load, c.overwrite) for c in analysis.conflicts()),
+            frozenset(analysis.unpublished()),
+        )
+
+
+class WaitcntRelax:
+    id = "waitcnt-relax"
+    title = "wait for what is needed"
+    what = "Replace a wait for 0 by the number of newer operations that may stay outstanding."
+    published = "none isolated; a public script that did it textually in a pipelined loop broke its results"
+    automation = "automatic"
+
+    def detect(self, context: Context) -> Sequence[Finding]:
+        """Waits of which at least one counter could be larger."""
+        if context.opaque:
+            return []  # no statement about all paths is possible
+        base = _State.of(context.waits)
+        findings = []
+        for ins in context.cfg.lines:
+            for counter, n in ins.waits:
+                finding = self._at(context, ins, counter, n, base)
+                if finding is not None:
+                    findings.append(finding)
+        return findings
+
+    def _at(self, context: Context, ins: Instruction, counter: str, n: int, base: _State) -> Finding | None:
+        queue = context.waits.before(ins.index).get(counter, {})
+        kinds = frozenset(context.waits.kinds[i] for i in queue)
+        if not queue or not in_order(kinds):
+            return None
+        limit = min(context.counter_maxima[counter] - 1, max(queue.values()) + 1)
+        best, blocker = self._largest(context, ins, counter, n, limit, base)
+        if best <= n:
+            return None
+        new = relaxed_text(ins, {counter: best})
+        released = sorted(i for i, age in queue.items() if age >= best)
+        kept = sorted(i for i, age in queue.items() if n <= age < best)
+        if new is None or not kept:
+            return None
+        steps = [
+            f"before {context.where(ins.index)}: {len(queue)} operations may be outstanding on {counter}, "
+            f"all {', '.join(sorted(kinds))}, which complete in issue order",
+            *(
+                f"  age {queue[i]} or more: {context.where(i)}"
+                for i in sorted(queue, key=lambda i: -queue[i])
+            ),
+            f"{counter}({n}) retires those of age >= {n}; {counter}({best}) those of age >= {best}",
+            "every path simulated again with the new count: no register of an outstanding operation is read "
+            "or overwritten, and no memory write is less complete at any barrier, message, store or atomic",
+        ]
+        if blocker:
+            steps.append(f"{counter}({best + 1}) would not do: {blocker}")
+        return Finding(
+            transform=self.id,
+            index=ins.index,
+            pc=ins.pc,
+            text=ins.text,
+            title=f"{ins.text} can be {new}",
+            evidence=tuple(self._evidence(context, ins, counter, n, best, released, kept)),
+            estimate=self._estimate(context, ins, released, kept),
+            obligations=(
+                Obligation("P2", "wait counters over all paths, back edges included", True, tuple(steps)),
+                Obligation(
+                    "P5",
+                    "no memory write less visible than before",
+                    True,
+                    (f"{len(base.unpublished)} outstanding writes at publication points before and after",),
+                ),
+            ),
+            edit=Edit((Change(ins.index, (new,)),)),
+            rewritten=(new,),
+        )
+
+    def _largest(
+        self, context: Context, ins: Instruction, counter: str, n: int, limit: int, base: _State
+    ) -> tuple[int, str]:
+        """The largest safe count, and why one more is not (empty: there is no more to gain)."""
+        best, blocker = n, _objection(context, _with(ins, counter, n + 1), base) or ""
+        if blocker or n >= limit:
+            return best, blocker
+        low, high = n + 1, limit
+        best = low
+        while low < high:
+            mid = (low + high + 1) // 2
+            why = _objection(context, _with(ins, counter, mid), base)
+            if why is None:
+                low = best = mid
+            else:
+                high, blocker = mid - 1, why
+        return best, blocker
+
+    def _evidence(
+        self,
+        context: Context,
+        ins: Instruction,
+        counter: str,
+        n: int,
+        best: int,
+        released: Sequence[int],
+        kept: Sequence[int],
+    ) -> list[str]:
+        out = [f"written {counter}({n}), sufficient {counter}({best})"]
+        out += [f"needed here: {context.where(i)}" for i in released]
+        out += [f"not needed before a later wait: {context.where(i)}" for i in kept]
+        cost = context.cost(ins.index)
+        if cost is not None and context.total_cycles:
+            share = (cost.stall + cost.idle) / context.total_cycles
+            out.append(
+                f"{cost.stall} stall cycles in {cost.hits} executions, {share:.1%} of wave cycles "
+                f"({context.provenance})"
+            )
+        return out
+
+    def _estimate(
+        self, context: Context, ins: Instruction, released: Sequence[int], kept: Sequence[int]
+    ) -> Estimate:
+        cost = context.cost(ins.index)
+        if cost is None or context.analysis is None:
+            return Estimate(None, None, None, None, "no capture: the proof is static, the gain unknown")
+        expected = _release_difference(context, ins, released, kept) if released else cost.stall
+        basis = (
+            "upper: all stall of this wait; expected: the wait ends with the last needed load, which was "
+            "issued that much earlier than the last load waited for today (in-order return, equal latency)"
+        )
+        return Estimate(
+            cost.stall, min(expected, cost.stall), context.total_cycles, context.provenance, basis
+        )
+
+
+def _release_difference(
+    context: Context, ins: Instruction, released: Sequence[int], kept: Sequence[int]
+) -> int:
+    """Cycles between the issue of the last needed and the last unneeded load, over all executions."""
+    analysis = context.analysis
+    assert analysis is not None
+    lines = analysis.lines
+    line_of = {int(pc): int(line) for pc, line in zip(lines["pc"], lines["line"], strict=True)}
+    wanted = {line_of.get(context.instruction(i).pc): i for i in (*released, *kept)}
+    at = line_of.get(ins.pc)
+    seg = analysis.segments
+    rows = seg[(seg["part"] == "issue") & seg["line"].isin([*[x for x in wanted if x is not None], at])]
+    stalls = seg[(seg["part"] == "stall") & (seg["line"] == at)]
+    keys = ["wave", "seq", "line", "begin", "cycles"]
+    # a wait without a stall saves nothing, so only its stalls count as executions of it
+    events = sorted((*_ints(rows[rows["line"] != at], keys), *_ints(stalls, keys)))
+    last: dict[tuple[int, bool], int] = {}
+    total = 0
+    for wave, _, line, begin, cycles in events:
+        if line != at:
+            last[wave, wanted[line] in released] = begin
+            continue
+        needed, unneeded = last.get((wave, True)), last.get((wave, False))
+        if needed is not None and unneeded is not None:
+            total += min(cycles, max(0, unneeded - needed))
+    return total
+
+
+def _ints(frame: pd.DataFrame, columns: list[str]) -> list[tuple[int, ...]]:
+    return [tuple(int(x) for x in row) for row in frame[columns].to_numpy()]
+
+
+def _with(ins: Instruction, counter: str, n: int) -> dict[int, tuple[tuple[str, int], ...]]:
+    return {ins.index: tuple((c, n if c == counter else old) for c, old in ins.waits)}
+
+
+def _objection(
+    context: Context, override: Mapping[int, tuple[tuple[str, int], ...]], base: _State
+) -> str | None:
+    """Why the program with ``override`` is worse than before; None where it is not."""
+    now = _State.of(context.waits.with_waits(override))
+    for user, load, overwrite in sorted(now.conflicts - base.conflicts):
+        verb = "overwrites" if overwrite else "reads"
+        return f"{context.where(user)} {verb} a result of {context.where(load)} that may be outstanding"
+    for point, op in sorted(now.unpublished - base.unpublished):
+        return f"at {context.where(point)} the write of {context.where(op)} might not be complete"
+    return None
+
+
+def relaxed_text(ins: Instruction, counts: Mapping[str, int]) -> str | None:
+    """The wait instruction with ``counts`` changed, in the syntax it was written in; None if unknown."""
+    waits = {c: counts.get(c, n) for c, n in ins.waits}
+    if ins.base == "s_waitcnt":
+        return "s_waitcnt " + " ".join(f"{c}({n})" for c, n in waits.items())
+    if ins.base == "s_waitcnt_vscnt" and len(waits) == 1:
+        return f"s_waitcnt_vscnt null, {next(iter(waits.values())):#x}"
+    if ins.base in ("s_wait_loadcnt_dscnt", "s_wait_storecnt_dscnt") and len(waits) == 2:
+        first = waits[ins.base.split("_")[2]]
+        return f"{ins.base} {first << 8 | waits['dscnt']:#x}"
+    if ins.base.startswith("s_wait_") and len(waits) == 1:
+        return f"{ins.base} {next(iter(waits.values())):#x}"
+    return None
+
+
+TRANSFORM = WaitcntRelax()

@@ -1,0 +1,114 @@
+"""What a detector may look at: the kernel's code, and a capture of it where there is one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from isaprof import arch as tables
+from isaprof.analysis import cfg, waits
+from isaprof.codeobj.elf import CodeObject, Kernel
+from isaprof.isa.decode import disassemble
+from isaprof.isa.model import Listing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+
+    from isaprof.attribution.model import Analysis
+    from isaprof.isa.model import Instruction
+
+
+@dataclass(frozen=True)
+class LineCost:
+    """Cycles of one instruction, summed over the traced waves of the capture."""
+
+    hits: int
+    stall: int
+    idle: int
+
+
+@dataclass(frozen=True)
+class Context:
+    """One kernel of one code object; ``analysis`` is None without a capture."""
+
+    data: bytes = field(repr=False)
+    co: CodeObject
+    kernel: Kernel
+    listing: Listing
+    analysis: Analysis | None = None
+
+    @classmethod
+    def of(
+        cls,
+        data: bytes,
+        kernel: str | None = None,
+        *,
+        analysis: Analysis | None = None,
+        path: str | None = None,
+    ) -> Context:
+        """Context of the (only, or named) kernel of an object; errors as for CodeObject."""
+        co = CodeObject.from_bytes(data, path=path)
+        return cls(data, co, co.kernel(kernel), disassemble(data, path=path), analysis)
+
+    @cached_property
+    def cfg(self) -> cfg.Cfg:
+        """Control flow of the kernel, from its entry (with kernarg preload both entries are code)."""
+        return cfg.build(self.listing, self.kernel.entry)
+
+    @property
+    def opaque(self) -> str | None:
+        """Why nothing can be said about all paths of this kernel; None where it can.
+
+        Jumps through registers hide the control flow, and ``s_set_vgpr_msb``
+        (gfx1250) makes a register number mean another register.
+        """
+        if self.cfg.indirect:
+            return f"control flow through a register: {self.where(self.cfg.indirect[0].index)}"
+        for ins in self.cfg.lines:
+            if ins.base.startswith(("s_set_vgpr_msb", "s_set_gpr_idx")):
+                return f"register numbers depend on a mode: {self.where(ins.index)}"
+        return None
+
+    @property
+    def counter_maxima(self) -> Mapping[str, int]:
+        maxima: Mapping[str, int] = tables.family_table(self.co.arch)["counter_max"]
+        return maxima
+
+    @cached_property
+    def waits(self) -> waits.WaitAnalysis:
+        """Wait counters of the code as it is."""
+        return waits.WaitAnalysis(self.cfg, self.counter_maxima)
+
+    def instruction(self, index: int) -> Instruction:
+        return self.listing.instructions[index]
+
+    def where(self, index: int) -> str:
+        """``0x17b0 s_waitcnt lgkmcnt(0)``: how evidence names an instruction."""
+        ins = self.listing.instructions[index]
+        return f"{ins.pc:#x} {ins.text}"
+
+    @cached_property
+    def _costs(self) -> dict[int, LineCost]:
+        if self.analysis is None:
+            return {}
+        lines: pd.DataFrame = self.analysis.lines
+        return {
+            int(pc): LineCost(int(hits), int(stall), int(idle))
+            for pc, hits, stall, idle in lines[["pc", "hits", "stall", "idle"]].to_numpy()
+        }
+
+    def cost(self, index: int) -> LineCost | None:
+        """Cycles of the instruction in the capture; None without a capture."""
+        return self._costs.get(self.listing.instructions[index].pc)
+
+    @property
+    def total_cycles(self) -> int | None:
+        """Wave cycles of the capture."""
+        return None if self.analysis is None else self.analysis.total_cycles
+
+    @property
+    def provenance(self) -> str | None:
+        return None if self.analysis is None else self.analysis.provenance
