@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -162,6 +163,11 @@ def describe(info: DispatchInfo) -> str:
     return f"{info.number:>4}  {info.kernel or '(kernel name in the trace)'}{waves}"
 
 
+def _alive(progress: Progress, n: int, total: int, done: int, packets: int) -> None:
+    """Progress inside one buffer: the engines done so far."""
+    progress(n, total, "decoding engines")
+
+
 def decode_all(
     buffers: Sequence[tuple[int, Path]], warnings: list[Warning_], progress: Progress
 ) -> Mapping[int, EngineTrace]:
@@ -176,7 +182,7 @@ def decode_all(
     for n, (se, path) in enumerate(buffers):
         data = read_bytes(path, "trace buffer")
         try:
-            out[se] = decode_engine(data, path=str(path))
+            out[se] = decode_engine(data, path=str(path), progress=partial(_alive, progress, n, len(buffers)))
         except BadInput as e:
             first = first or e
             kind = "empty_engine" if e.kind in _EMPTY_KINDS else "undecodable"

@@ -364,17 +364,24 @@ def _warnings(rec: Recording, waves: Sequence[tuple[int, Wave]]) -> Iterator[War
     ):
         if n:
             yield Warning_("wave_incomplete", f"{n} of {len(waves)} waves lack {what}", n, "waves")
-    if waves and not traced:
-        where = Counter(f"engine {se} unit {w.cu}" for se, w in waves)
-        yield Warning_(
-            "no_traced_waves",
-            "no wave ran on a traced unit, so there are no instruction records; waves ran on "
-            + ", ".join(k for k, _ in where.most_common(4)),
-            len(waves),
-            "waves",
-        )
+    if not traced:
+        yield Warning_("no_traced_waves", _why_untraced(rec, waves), len(waves), "waves")
+
+
+def _why_untraced(rec: Recording, waves: Sequence[tuple[int, Wave]]) -> str:
+    """Why there are no instruction records, and which unit to trace instead."""
     if not waves:
-        yield Warning_("no_traced_waves", "the trace holds no wave at all", 0, "waves")
+        return "there are no instruction records: the trace holds no wave at all"
+    where = Counter((se, w.cu, w.simd) for se, w in waves).most_common(3)
+    header = rec.engines[where[0][0][0]].header
+    ran = ", ".join(f"engine {se} {header.unit} {cu} SIMD {simd}" for (se, cu, simd), _ in where)
+    simds = [n for n in range(4) if header.simd_mask >> n & 1]
+    traced = f"{header.unit} {header.target_cu} SIMD {', '.join(map(str, simds))}"
+    if any(w.target for _, w in waves):
+        why = "those on the traced unit wrote no instruction packet (on gfx10 and later s_endpgm writes none)"
+    else:
+        why = f"trace {header.unit} {where[0][0][1]} instead (rocprofv3 --att-target-cu)"
+    return f"there are no instruction records: waves ran on {ran}; traced is {traced} of each engine: {why}"
 
 
 def _engine_warnings(se: int, t: EngineTrace) -> Iterator[Warning_]:

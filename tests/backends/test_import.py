@@ -116,6 +116,17 @@ def test_several_rocprof_dispatches_in_numeric_order(data_dir: Path, run_import:
     assert "--decoder ui" in err
 
 
+def test_untraced_waves_are_explained(data_dir: Path) -> None:
+    """The warning names the unit that ran the waves, and whether another one should be traced."""
+    other = open_recording(data_dir / "sqtt" / "gfx950" / "plus_run0").read(0)
+    (warning,) = other.warnings
+    assert warning.kind == "no_traced_waves"
+    assert "waves ran on engine 2 CU 6 SIMD 1" in warning.message
+    assert "trace CU 6 instead" in warning.message
+    (warning,) = open_recording(data_dir / "sqtt" / "gfx1100" / "empty_run0").read(0).warnings
+    assert "wrote no instruction packet" in warning.message
+
+
 def test_progress_is_reported(data_dir: Path) -> None:
     """Every engine is a step, and so is every wave."""
     calls: list[tuple[int, int, str]] = []
