@@ -55,7 +55,7 @@ def offer_order_rules(code: StaticCode, records: Records, out: Constraints) -> N
 
 
 def _matches(cls: NDArray[np.int64], rule: OrderRule) -> NDArray[np.bool_]:
-    return ((cls & int(rule.producer)) != 0) & ((cls & int(rule.not_producer)) == 0)
+    return np.asarray(((cls & int(rule.producer)) != 0) & ((cls & int(rule.not_producer)) == 0))
 
 
 def offer_branches(code: StaticCode, records: Records, out: Constraints) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,8 +38,8 @@ def roll_up(
     frame = pd.DataFrame(
         {
             "wave": waves.wave[s.w], "seq": seq, "line": line,
-            "part": pd.Categorical.from_codes(s.part, list(PARTS)),
-            "cause": pd.Categorical.from_codes(s.cause, [str(c) for c in CAUSES]),
+            "part": _category(s.part, PARTS),
+            "cause": _category(s.cause, CAUSES),
             "culprit": s.culprit, "ambiguous": s.ambiguous, "begin": s.begin, "cycles": s.cycles,
         }
     )  # fmt: skip
@@ -90,10 +91,17 @@ def _waits(
     return _sum_by([culprit, victim, cause], cycles), _sum_by([victim, cause], cycles)
 
 
+def _category(codes: NDArray[np.int64], names: Sequence[str]) -> pd.Categorical[Any]:
+    """A categorical column of the names that occur."""
+    used, position = np.unique(codes, return_inverse=True)
+    categories = pd.Index([str(names[i]) for i in used.tolist()], dtype=object)
+    return pd.Categorical.from_codes(position.tolist(), categories)
+
+
 def _named(columns: list[NDArray[np.int64]], names: list[str]) -> pd.DataFrame:
     """A frame with the cause as text, largest first."""
     frame = pd.DataFrame(dict(zip(names, columns, strict=True)))
-    frame["cause"] = pd.Categorical.from_codes(frame["cause"].to_numpy(np.int64), [str(c) for c in CAUSES])
+    frame["cause"] = _NAMES[frame["cause"].to_numpy(np.int64)]
     return frame.sort_values("cycles", ascending=False, kind="stable", ignore_index=True)
 
 
@@ -177,7 +185,7 @@ def _lines(
         {
             "line": np.arange(n, dtype=np.int64),
             "pc": table["pc"].to_numpy(np.int64),
-            "text": table["text"].to_numpy(object),
+            "text": _texts(table["text"]),
             "label": _texts(table["label"]),
             "source": _texts(table["source"]),
             "hits": sums(records.line, np.ones(len(records), np.int64)),
@@ -196,9 +204,10 @@ def _lines(
     )
 
 
-def _texts(series: Any) -> NDArray[Any]:
-    """Object array with None where there is no text."""
-    return np.where(series.isna(), None, series.astype(object))
+def _texts(series: Any) -> pd.Series[Any]:
+    """Texts as Python objects with None where there is none (never NaN)."""
+    values = [None if missing else text for text, missing in zip(series, series.isna(), strict=True)]
+    return pd.Series(values, dtype=object)
 
 
 def _notes(capture: Capture, records: Records, s: Segments) -> tuple[str, ...]:

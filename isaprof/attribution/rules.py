@@ -18,7 +18,7 @@ from isaprof.attribution.static import Cls
 
 #: anything that reads VGPRs outside the vector ALU
 MEMORY = Cls.VMEM | Cls.LDS | Cls.EXPORT
-ANY = Cls(sum(c.value for c in Cls))
+NOTHING = Cls(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class OrderRule:
     cause: Cause
     why: str
     requires: str | None = None  #: the rule needs this key in the table, too
-    not_producer: Cls = Cls(0)
+    not_producer: Cls = NOTHING
     #: count from the end of the producer's occupancy of its pipe beyond one issue slot
     after_occupancy: bool = False
     #: cycles beyond the figure that are still the same delay (spread of the measured gaps)
@@ -62,7 +62,7 @@ ORDER_RULES: tuple[OrderRule, ...] = (
     OrderRule(
         "VALU-written SGPR to SALU", Cls.VALU_SGPR, Cls.SALU | Cls.SMEM, "valu_sgpr_to_salu", Cause.VALU_DEP,
         "scalar instructions wait for the wave's outstanding VALU writes of SGPRs (VA_SDST == 0)",
-        requires="wait_valu_sgpr", slack=1,
+        slack=1,
     ),
     OrderRule(
         "EXEC or VCC to branch", Cls.VALU_SGPR, Cls.CONDITIONAL, "exec_to_branch", Cause.VALU_DEP,

@@ -1,0 +1,42 @@
+"""``isaprof show``: the stall table of a capture."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class By(StrEnum):
+    line = "line"
+    culprit = "culprit"
+    cause = "cause"
+    wave = "wave"
+
+
+def command(
+    capture: Annotated[Path, typer.Argument(metavar="CAPTURE", help="A capture (NAME.isaprof).")],
+    hottest: Annotated[
+        int, typer.Option("--hottest", metavar="N", min=0, help="How many lines (or culprits) to list.")
+    ] = 10,
+    all_lines: Annotated[bool, typer.Option("--all", help="List every instruction, in code order.")] = False,
+    by: Annotated[By, typer.Option("--by", help="What to list.")] = By.line,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Print where the cycles of a capture went: causes, hottest lines, who is to blame."""
+    from isaprof.attribution import analyse
+    from isaprof.capture import open as open_capture
+
+    analysis = analyse(open_capture(capture))
+    if as_json:
+        from isaprof.views.json import to_dict
+
+        body = to_dict(analysis, by=by.value, hottest=hottest, all_lines=all_lines, capture=capture)
+        print(json.dumps(body))
+        return
+    from isaprof.views.table import render
+
+    render(analysis, hottest=hottest, all_lines=all_lines, by=by.value)

@@ -1,0 +1,362 @@
+"""The stall table: an Analysis or a Comparison as text for a terminal or a pipe.
+
+Everything shown stands in the Analysis; this module only lays it out. Figures
+are never cut, whatever the width; only instruction texts are.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.cells import cell_len
+from rich.table import Table
+from rich.text import Text
+
+from isaprof.views.palette import PROVENANCE_TEXT, bar, cause_look, clean, grouped
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console
+
+    from isaprof.attribution.model import Analysis
+    from isaprof.compare.model import Comparison
+
+#: unexplained time above this share is pointed out in the header
+UNEXPLAINED_LIMIT = 0.01
+#: the instruction column is never narrower than this
+_MIN_TEXT = 20
+#: width where the output is no terminal and COLUMNS is not set
+PIPE_WIDTH = 140
+_BAR = 12
+#: blanks between columns
+_GAP = 2
+
+
+def render(
+    analysis: Analysis,
+    *,
+    console: Console | None = None,
+    hottest: int = 10,
+    all_lines: bool = False,
+    by: str = "line",
+) -> None:
+    """Print header, causes and, by ``by``, lines, culprits or waves (``console``: standard output).
+
+    ``by``: "line" (the ``hottest`` lines, and with ``all_lines`` every
+    instruction in code order), "culprit", "cause" (the causes only) or "wave".
+    """
+    console = console or standard_output()
+    header(analysis, console)
+    console.print()
+    _show(causes_table(analysis), console)
+    if by == "culprit":
+        console.print()
+        _show(culprit_table(analysis, hottest), console)
+    elif by == "wave":
+        console.print()
+        _show(wave_table(analysis), console)
+    elif by == "line":
+        if hottest:
+            console.print()
+            _show(hottest_table(analysis, hottest), console)
+        if all_lines:
+            console.print()
+            _show(line_table(analysis), console)
+
+
+def standard_output() -> Console:
+    """A console on standard output; in a pipe without COLUMNS it is :data:`PIPE_WIDTH` wide."""
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() or os.environ.get("COLUMNS") else PIPE_WIDTH
+    return Console(width=width, highlight=False)
+
+
+def percentage(share: float) -> str:
+    """A share of 0..1 with one decimal, never rounded to nothing: 12.3 %, <0.1 %."""
+    if 0 < share < 0.0005:
+        return "<0.1%"
+    return f"{100 * share:.1f}%"
+
+
+def header(analysis: Analysis, console: Console) -> None:
+    """Kernel, architecture, measured or modelled, amounts, warnings, notes."""
+    title = Text(clean(analysis.kernel), style="bold")
+    title.append(f"  {clean(analysis.arch)}  ", style="")
+    title.append(
+        analysis.provenance, style="bold green" if analysis.provenance == "measured" else "bold yellow"
+    )
+    console.print(title, soft_wrap=True)
+    _line(console, PROVENANCE_TEXT.get(analysis.provenance, ""), "dim")
+    waves = len(analysis.waves)
+    _line(
+        console,
+        f"{grouped(waves)} wave{'s' * (waves != 1)} traced, {grouped(analysis.instructions)} instructions, "
+        f"{grouped(analysis.total_cycles)} wave cycles within {grouped(analysis.span_cycles)} cycles",
+    )
+    if analysis.overlap_cycles:
+        _line(
+            console,
+            f"{grouped(analysis.overlap_cycles)} cycles of overlapping records are counted once",
+            "dim",
+        )
+    if analysis.unexplained_share > UNEXPLAINED_LIMIT:
+        _line(
+            console,
+            f"unexplained: {percentage(analysis.unexplained_share)} of the wave cycles",
+            "bold magenta",
+        )
+    for warning in analysis.meta.get("warnings", ()):
+        _line(console, f"warning: {clean(str(warning.get('message', warning.get('kind', ''))))}", "yellow")
+    for note in analysis.notes:
+        _line(console, f"note: {clean(note)}", "dim")
+
+
+def _line(console: Console, text: str, style: str = "") -> None:
+    if text:
+        console.print(Text(text, style=style), soft_wrap=False)
+
+
+def _table(columns: Iterable[tuple[str, str]], *, title: str | None = None) -> Table:
+    """A table without lines; kinds of columns: n figure, t text that may be cut, f fixed text."""
+    table = Table(
+        box=None,
+        padding=(0, _GAP, 0, 0),
+        pad_edge=False,
+        title=title,
+        title_justify="left",
+        title_style="bold",
+    )
+    for name, kind in columns:
+        table.add_column(
+            name, no_wrap=True, overflow="ellipsis", justify="right" if kind == "n" else "left",
+            ratio=1 if kind == "t" else None, width=len(name),
+        )  # fmt: skip
+    return table
+
+
+def _add(table: Table, cells: Sequence[str | Text]) -> None:
+    """A row; every column grows to its longest cell."""
+    texts = [c if isinstance(c, Text) else Text(c) for c in cells]
+    for column, cell in zip(table.columns, texts, strict=True):
+        longest = max((cell_len(part) for part in cell.plain.split("\n")), default=0)
+        column.width = max(column.width or 0, longest)
+    table.add_row(*texts)
+
+
+def _show(table: Table, console: Console) -> None:
+    """Print ``table``; where it is too wide its text column gives way, down to a limit, figures never."""
+    total = sum(c.width or 0 for c in table.columns) + _GAP * (len(table.columns) - 1)
+    for column in table.columns:
+        if column.ratio and total > console.width and column.width:
+            width = max(_MIN_TEXT, column.width - (total - console.width))
+            total, column.width = total - column.width + width, width
+        column.ratio = None
+    console.print(table, width=max(total, console.width), crop=False, no_wrap=True, overflow="ignore")
+
+
+def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    return frame.to_dict("records")  # type: ignore[return-value]
+
+
+def causes_table(analysis: Analysis) -> Table:
+    """Where the wave cycles went, largest first."""
+    table = _table(
+        (("cause", "f"), ("cycles", "n"), ("share", "n"), ("", "f")), title="Where the cycles went"
+    )
+    for row in _records(analysis.causes):
+        look = cause_look(str(row["cause"]))
+        _add(
+            table,
+            (
+                Text(str(row["cause"]), style=look.colour),
+                grouped(int(row["cycles"])),
+                percentage(float(row["share"])),
+                Text(bar(float(row["share"]), _BAR), style=look.colour),
+            ),
+        )
+    return table
+
+
+def hottest_table(analysis: Analysis, count: int) -> Table:
+    """The ``count`` lines that cost most, two rows each: figures, then cause and culprit."""
+    lines = analysis.lines
+    hot = lines[(lines["rank"] > 0) & (lines["rank"] <= count)].sort_values("rank")
+    texts = lines["text"].tolist()
+    table = _table(
+        (("#", "n"), ("line", "n"), ("instruction", "t"), ("hits", "n"), ("latency", "n"), ("stall", "n"),
+         ("idle", "n"), ("share", "n")),
+        title="Hottest lines",
+    )  # fmt: skip
+    for row in _records(hot):
+        _add(
+            table,
+            (
+                str(row["rank"]), str(row["line"]), _with_blame(row, texts), grouped(int(row["hits"])),
+                grouped(int(row["latency"])), grouped(int(row["stall"])), grouped(int(row["idle"])),
+                percentage(float(row["share"])),
+            ),
+        )  # fmt: skip
+    return table
+
+
+def _with_blame(row: dict[str, Any], texts: Sequence[str]) -> Text:
+    """The instruction; below it address, cause, and the culprit."""
+    cause = str(row["cause"])
+    text = Text(clean(str(row["text"])))
+    text.append(f"\n  {int(row['pc']):#x} ", style="dim")
+    text.append(cause, style=cause_look(cause).colour)
+    if int(row["culprit"]) >= 0:
+        text.append(
+            f"\n  by line {int(row['culprit'])}: {clean(str(texts[int(row['culprit'])]))}", style="dim"
+        )
+    return text
+
+
+def line_table(analysis: Analysis) -> Table:
+    """Every instruction in code order."""
+    table = _table(
+        (("line", "n"), ("pc", "n"), ("instruction", "t"), ("hits", "n"), ("latency", "n"), ("stall", "n"),
+         ("idle", "n"), ("share", "n"), ("cause", "f"), ("culprit", "n")),
+        title="All instructions",
+    )  # fmt: skip
+    for row in _records(analysis.lines):
+        look = cause_look(str(row["cause"])) if row["cause"] else None
+        text = Text(clean(str(row["text"])))
+        if row["label"]:
+            text = Text(f"{clean(str(row['label']))}:\n", style="bold") + text
+        gap = "\n" if row["label"] else ""
+        figures = (str(row["line"]), f"{int(row['pc']):x}")
+        rest = (
+            grouped(int(row["hits"])), grouped(int(row["latency"])), grouped(int(row["stall"])),
+            grouped(int(row["idle"])), percentage(float(row["share"])),
+        )  # fmt: skip
+        _add(
+            table,
+            (
+                *(gap + f for f in figures), text, *(gap + f for f in rest),
+                Text(gap + (look.short if look else ""), style=look.colour if look else ""),
+                gap + (str(row["culprit"]) if int(row["culprit"]) >= 0 else ""),
+            ),
+        )  # fmt: skip
+    return table
+
+
+def culprit_table(analysis: Analysis, count: int) -> Table:
+    """Wait cycles by the instruction that is to blame."""
+    from isaprof.attribution.groups import by_culprit
+
+    table = _table(
+        (("line", "n"), ("instruction to blame", "t"), ("cycles", "n"), ("share", "n"), ("cause", "f"),
+         ("victim", "n")),
+        title="By culprit",
+    )  # fmt: skip
+    for row in _records(by_culprit(analysis)[:count]):
+        known = int(row["culprit"]) >= 0
+        look = cause_look(str(row["cause"]))
+        more = f" +{int(row['victims']) - 1}" if int(row["victims"]) > 1 else ""
+        _add(
+            table,
+            (
+                str(row["culprit"]) if known else "-", clean(str(row["text"])) if known else "(nobody named)",
+                grouped(int(row["cycles"])), percentage(float(row["share"])),
+                Text(look.short, style=look.colour), f"{row['victim']}{more}",
+            ),
+        )  # fmt: skip
+    return table
+
+
+def wave_table(analysis: Analysis) -> Table:
+    """One row a wave: place, lifetime, its three largest causes."""
+    table = _table(
+        (*((name, "n") for name in ("wave", "se", "cu", "simd", "slot", "begin", "cycles", "instructions")),
+         ("largest causes", "t")),
+        title="By wave",
+    )  # fmt: skip
+    causes = [str(c) for c in analysis.causes["cause"]]
+    for row in _records(analysis.waves):
+        largest = sorted(((int(row[c]), c) for c in causes if row.get(c)), reverse=True)[:3]
+        text = Text(", ").join(
+            Text(
+                f"{cause_look(c).short} {percentage(n / max(int(row['cycles']), 1))}",
+                style=cause_look(c).colour,
+            )
+            for n, c in largest
+        )
+        _add(
+            table,
+            (
+                *(str(row[c]) for c in ("wave", "se", "cu", "simd", "slot")), grouped(int(row["begin"])),
+                grouped(int(row["cycles"])), grouped(int(row["instructions"])), text,
+            ),
+        )  # fmt: skip
+    return table
+
+
+# -- comparison ----------------------------------------------------------------
+_MARKS = {"same": " ", "changed": "~", "moved": "»", "inserted": "+", "deleted": "-", "residual": "·"}
+
+
+def signed(value: float) -> str:
+    """A change with its sign: +1,234.5."""
+    return f"{value:+,.1f}"
+
+
+def render_comparison(comparison: Comparison, *, console: Console | None = None, hottest: int = 10) -> None:
+    """Print what changed from a to b, per wave: total, causes, the lines that changed most."""
+    c = comparison
+    console = console or standard_output()
+    console.print(Text("a (before)", style="bold"))
+    header(c.a, console)
+    console.print()
+    console.print(Text("b (after)", style="bold"))
+    header(c.b, console)
+    console.print()
+    change = c.delta_per_wave / c.per_wave_a if c.per_wave_a else 0.0
+    _line(
+        console,
+        f"cycles per wave: {c.per_wave_a:,.1f} -> {c.per_wave_b:,.1f} ({signed(c.delta_per_wave)}, "
+        f"{100 * change:+.2f}%)",
+        "bold",
+    )
+    counts = ", ".join(f"{n} {status}" for status, n in c.counts.items() if n)
+    _line(console, f"instructions: {counts}")
+    for note in c.notes:
+        _line(console, f"note: {clean(note)}", "yellow")
+    console.print()
+    table = _table(
+        (("cause", "f"), ("a", "n"), ("b", "n"), ("change", "n")), title="Cycles per wave, by cause"
+    )
+    for row in _records(c.causes):
+        look = cause_look(str(row["cause"]))
+        _add(
+            table,
+            (
+                Text(str(row["cause"]), style=look.colour), f"{row['per_wave_a']:,.1f}",
+                f"{row['per_wave_b']:,.1f}", signed(row["delta_per_wave"]),
+            ),
+        )  # fmt: skip
+    _show(table, console)
+    console.print()
+    changed = c.rows[(c.rows["rank"] > 0) & (c.rows["rank"] <= hottest)].sort_values("rank")
+    table = _table(
+        (("#", "n"), ("", "f"), ("a", "n"), ("b", "n"), ("instruction", "t"), ("per wave a", "n"), ("b", "n"),
+         ("change", "n")),
+        title="Largest changes, cycles per wave",
+    )  # fmt: skip
+    for row in _records(changed):
+        a, b = clean(str(row["text_a"])), clean(str(row["text_b"]))
+        text = b or a
+        if row["status"] == "changed":
+            text = f"{a}\n{b}"
+        _add(
+            table,
+            (
+                str(row["rank"]), _MARKS.get(str(row["status"]), "?"),
+                *(str(row[k]) if row[k] >= 0 else "" for k in ("line_a", "line_b")), text, f"{row['per_wave_a']:,.1f}", f"{row['per_wave_b']:,.1f}", signed(row["delta_per_wave"]),
+            ),
+        )  # fmt: skip
+    _show(table, console)
