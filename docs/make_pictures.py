@@ -22,9 +22,17 @@ ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "img"
 SAMPLE = ROOT / "samples" / "gemm_rdna35" / "gemm_rdna35.co"
 FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --hide-scrollbars --force-device-scale-factor=1"
-).split()
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
+    "--force-device-scale-factor=1",
+)
 
 
 def isaprof(*args: str) -> None:

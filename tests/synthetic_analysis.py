@@ -8,14 +8,13 @@ so that a view that adds nothing shows numbers that add up.
 from __future__ import annotations
 
 import random
-from difflib import SequenceMatcher
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from isaprof.attribution.model import Analysis, Cause
-from isaprof.compare.model import Comparison, Status
+from isaprof.compare.model import Comparison
 
 #: (text template, cause of its wait, largest wait of one issue, issue cycles)
 BODY: tuple[tuple[str, Cause | None, int, int], ...] = (
@@ -224,52 +223,7 @@ def variant(n_lines: int = 60, n_waves: int = 8, **kwargs: Any) -> tuple[Analysi
 
 
 def comparison(a: Analysis, b: Analysis) -> Comparison:
-    """A Comparison that keeps its contract; aligned with difflib on the texts."""
-    texts = [list(x.lines["text"]) for x in (a, b)]
-    pairs: list[tuple[Status, int, int]] = []
-    for op, i1, i2, j1, j2 in SequenceMatcher(None, *texts, autojunk=False).get_opcodes():
-        both = min(i2 - i1, j2 - j1) if op in ("equal", "replace") else 0
-        status = Status.SAME if op == "equal" else Status.CHANGED
-        pairs += [(status, i1 + k, j1 + k) for k in range(both)]
-        pairs += [(Status.DELETED, i, -1) for i in range(i1 + both, i2)]
-        pairs += [(Status.INSERTED, -1, j) for j in range(j1 + both, j2)]
-    counts = ("hits", "latency", "stall", "idle", "wait", "issue")
-    rows: list[dict[str, Any]] = []
-    for status, i, j in pairs:
-        row: dict[str, Any] = {"status": status, "line_a": i, "line_b": j}
-        for side, x, line in (("a", a, i), ("b", b, j)):
-            there = x.lines.iloc[line] if line >= 0 else None
-            row[f"text_{side}"] = "" if there is None else there["text"]
-            row[f"cause_{side}"] = "" if there is None else there["cause"]
-            for name in counts:
-                row[f"{name}_{side}"] = 0 if there is None else int(there[name])
-            row[f"cycles_{side}"] = row[f"wait_{side}"] + row[f"issue_{side}"]
-        rows.append(row)
-    for part in ("launch", "drain"):
-        row = {"status": Status.RESIDUAL, "line_a": -1, "line_b": -1}
-        for side, x in (("a", a), ("b", b)):
-            row |= {f"text_{side}": part, f"cause_{side}": part}
-            row |= {f"{name}_{side}": 0 for name in counts}
-            row[f"cycles_{side}"] = int(x.segments.query("part == @part")["cycles"].sum())
-        rows.append(row)
-    frame = pd.DataFrame(rows)
-    waves = {"a": max(1, len(a.waves)), "b": max(1, len(b.waves))}
-    for side, n in waves.items():
-        frame[f"per_wave_{side}"] = frame[f"cycles_{side}"] / n
-    frame["delta"] = frame["cycles_b"] - frame["cycles_a"]
-    frame["delta_per_wave"] = frame["per_wave_b"] - frame["per_wave_a"]
-    size = frame["delta_per_wave"].abs()
-    frame["heat"] = frame["delta_per_wave"] / (size.max() or 1)
-    frame["rank"] = size.rank(method="first", ascending=False).astype("int64").where(size > 0, 0)
-    causes = (
-        a.causes.merge(b.causes, on="cause", how="outer", suffixes=("_a", "_b"))
-        .fillna({"cycles_a": 0, "cycles_b": 0, "share_a": 0.0, "share_b": 0.0})
-        .astype({"cycles_a": "int64", "cycles_b": "int64"})
-    )
-    causes["delta"] = causes["cycles_b"] - causes["cycles_a"]
-    for side, n in waves.items():
-        causes[f"per_wave_{side}"] = causes[f"cycles_{side}"] / n
-    causes["delta_per_wave"] = causes["per_wave_b"] - causes["per_wave_a"]
-    causes = causes.sort_values("delta_per_wave", key=abs, ascending=False, ignore_index=True)
-    notes = () if a.provenance == b.provenance else ("one is measured, the other modelled",)
-    return Comparison(a, b, frame, causes, len(a.waves), len(b.waves), a.total_cycles, b.total_cycles, notes)
+    """The real alignment of two synthetic analyses."""
+    from isaprof.compare.align import compare
+
+    return compare(a, b)

@@ -26,7 +26,7 @@ class StallApp(App[None]):
     TITLE = "isaprof"
     ENABLE_COMMAND_PALETTE = False
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (130, "-wide")]  # noqa: RUF012 - the base class declares it so
-    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (18, "-short"), (36, "-tall")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (18, "-short"), (28, "-medium"), (40, "-tall")]  # noqa: RUF012
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n,right_square_bracket", "hottest(1)", "Hottest", key_display="n/N"),
