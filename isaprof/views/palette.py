@@ -91,11 +91,11 @@ def compact(value: int) -> str:
     sign = "-" if value < 0 else ""
     if size < 10_000:
         return f"{sign}{size}"
-    for limit, unit in ((1e6, "k"), (1e9, "M"), (1e12, "G")):
+    for limit, unit in ((1e6, "k"), (1e9, "M"), (1e12, "G"), (1e15, "T")):
         if size < limit * 0.9995:
             scaled = size / (limit / 1000)
             return f"{sign}{scaled:.{2 if scaled < 9.995 else 1 if scaled < 99.95 else 0}f}{unit}"
-    return f"{sign}{size / 1e12:.3g}T"
+    return f"{sign}{size:.0e}".replace("e+", "e")
 
 
 def grouped(value: int) -> str:

@@ -85,6 +85,13 @@ class TestComparison:
         chrome.open(page(pair.a, pair))
         assert chrome.js("document.querySelector('[role=alert]') === null")
 
+    def test_plotly_with_two(self, chrome, page, pair):
+        chrome.open(page(pair.a, pair, plotly="embed"))
+        chrome.settle()
+        assert chrome.js("document.querySelectorAll('.plot .main-svg').length") >= 5
+        assert chrome.requests == []
+        assert chrome.complaints == []
+
     def test_size_at_12000_lines_each(self, page, synthetic):
         a, b = synthetic.variant(12000, 8)
         assert page(a, synthetic.comparison(a, b)).stat().st_size < 2_000_000

@@ -110,6 +110,20 @@ class TestListing:
         assert 200000 // 22 - 14 <= max(rows) <= 12000
         assert chrome.js("document.querySelectorAll('#canvas .row').length") < 100
 
+    def test_reused_rows_show_what_their_place_holds(self, chrome, page, big):
+        """Rows are recycled while scrolling: each must still show its own line."""
+        chrome.open(page(big))
+        for top in (0, 300, 310, 5000, 4700, 263000, 40):
+            chrome.js(f"document.getElementById('grid').scrollTop = {top}")
+            chrome.settle()
+            shown = chrome.js(
+                "[...document.querySelectorAll('#canvas .row:not(.label)')].filter(r => !r.hidden)"
+                ".map(r => [+r.dataset.ref, r.children[1].textContent, r.lastChild.textContent])"
+            )
+            assert len({ref for ref, _, _ in shown}) == len(shown)
+            for ref, line, text in shown:
+                assert (int(line), text) == (ref, big.lines["text"][ref])
+
     def test_starts_at_the_hottest_line(self, chrome, page, small):
         chrome.open(page(small))
         rank = small.lines.set_index("rank")["line"]

@@ -338,11 +338,19 @@
       canvas.append(row);
       pool.push(row);
     }
+    /* row p lives in element p mod pool length: scrolling rebuilds only what comes in */
+    const size = pool.length;
     pool.forEach((row, k) => {
-      const p = first + k;
+      const p = first + ((((k - first) % size) + size) % size);
       row.hidden = p >= last;
       row.style.display = row.hidden ? "none" : "";
-      if (row.hidden) return;
+      if (row.hidden) {
+        row.place = -1;
+        row.id = "";
+        return;
+      }
+      if (!force && row.place === p) return;
+      row.place = p;
       const ref = shown[p];
       row.style.top = p * ROW + "px";
       row.style.gridTemplateColumns = ref < 0 ? "1fr" : template;
