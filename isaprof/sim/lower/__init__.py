@@ -1,0 +1,1 @@
+"""Lowering: each instruction becomes, once, a closure that executes it on a wave."""

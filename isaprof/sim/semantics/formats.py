@@ -1,0 +1,91 @@
+"""Small float formats: bf16, fp8 and bf8 (OCP and FNUZ), fp6, bf6, fp4, e8m0.
+
+Sources: OCP 8-bit Floating Point Specification, OCP Microscaling Formats (MX)
+Specification; FNUZ variants: CDNA3 ISA, "FP8 and BF8 formats".
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vec = NDArray[Any]
+
+#: name -> (ml_dtypes type, code bits)
+_TYPES = {
+    "fp8": ("float8_e4m3fn", 8),
+    "bf8": ("float8_e5m2", 8),
+    "fp8_fnuz": ("float8_e4m3fnuz", 8),
+    "bf8_fnuz": ("float8_e5m2fnuz", 8),
+    "fp6": ("float6_e2m3fn", 6),
+    "bf6": ("float6_e3m2fn", 6),
+    "fp4": ("float4_e2m1fn", 4),
+}
+
+
+def _dtype(name: str) -> Any:
+    import ml_dtypes
+
+    return np.dtype(getattr(ml_dtypes, _TYPES[name][0]))
+
+
+@cache
+def decode_table(name: str) -> NDArray[np.float32]:
+    """Value of each code of format ``name``, indexed by code."""
+    codes = np.arange(1 << _TYPES[name][1], dtype=np.uint8)
+    values: NDArray[np.float32] = codes.view(_dtype(name)).astype(np.float32)
+    values.setflags(write=False)
+    return values
+
+
+def decode(name: str, codes: Vec) -> Vec:
+    """Codes (uint8 or wider integers) as f32."""
+    return decode_table(name)[codes]
+
+
+@cache
+def _limits(name: str) -> tuple[float, int, int]:
+    """(largest finite value, its code, code of NaN or of infinity)."""
+    values = decode_table(name)
+    finite = np.where(np.isfinite(values), values, -1)
+    top = int(np.argmax(finite))
+    special = {"fp8": 0x7F, "bf8": 0x7C, "fp8_fnuz": 0x80, "bf8_fnuz": 0x80}.get(name, top)
+    return float(values[top]), top, special
+
+
+def encode(name: str, x: Vec, *, saturate: bool = False) -> Vec:
+    """f32 to codes (uint32), nearest even; overflow to the largest value when ``saturate``."""
+    x = np.asarray(x, np.float32)
+    codes = x.astype(_dtype(name)).view(np.uint8).astype(np.uint32)
+    if saturate:
+        largest, top, _ = _limits(name)
+        sign_bit = 1 << (_TYPES[name][1] - 1)
+        over = (np.abs(x) > largest) & ~np.isnan(x)
+        codes = np.where(over, np.uint32(top) | np.where(x < 0, np.uint32(sign_bit), np.uint32(0)), codes)
+    return codes
+
+
+def bf16_to_f32(codes: Vec) -> Vec:
+    """uint16 codes to f32 (exact)."""
+    return (codes.astype(np.uint32) << np.uint32(16)).view(np.float32)
+
+
+def f32_to_bf16(x: Vec, *, rtz: bool = False) -> Vec:
+    """f32 to bf16 codes (uint16), nearest even; NaNs stay NaN (quiet)."""
+    bits = x.view(np.uint32)
+    if rtz:
+        rounded = bits >> np.uint32(16)
+    else:
+        rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
+    nan = (bits >> np.uint32(16)) | np.uint32(0x40)
+    return np.where(np.isnan(x), nan, rounded).astype(np.uint16)
+
+
+def e8m0_to_f32(codes: Vec) -> Vec:
+    """Block scale codes to f32: 2^(e - 127); 0 is 2^-127 (a denormal), 0xFF is NaN."""
+    e = codes.astype(np.uint32)
+    bits = np.where(e == 0, np.uint32(0x00400000), e << np.uint32(23))
+    return np.where(e == 0xFF, np.uint32(0x7FC00000), bits).view(np.float32)
