@@ -23,7 +23,7 @@ class Plotly(StrEnum):
 def command(
     capture: Annotated[Path, typer.Argument(metavar="CAPTURE", help="Capture directory (*.isaprof).")],
     other: Annotated[
-        Path | None, typer.Argument(metavar="[CAPTURE2]", help="A second capture to compare with the first.")
+        Path | None, typer.Argument(metavar="CAPTURE2", help="A second capture to compare with the first.")
     ] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="PATH", help="Default: CAPTURE.html, here.")

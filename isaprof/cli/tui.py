@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 def command(
     capture: Annotated[Path, typer.Argument(metavar="CAPTURE", help="Capture directory (*.isaprof).")],
     other: Annotated[
-        Path | None, typer.Argument(metavar="[CAPTURE2]", help="A second capture to show beside the first.")
+        Path | None, typer.Argument(metavar="CAPTURE2", help="A second capture to show beside the first.")
     ] = None,
 ) -> None:
     """Show a capture as a stall heatmap in the terminal, or two side by side."""
@@ -26,9 +27,10 @@ def command(
         raise UsageError(
             "tui needs a terminal; standard input or output is not one",
             kind="no_terminal",
-            hint=f"isaprof show {capture}",
+            hint=f"isaprof show {shlex.quote(str(capture))}",
         )
     import isaprof
+
     analysis = _with_encoding(isaprof.open(capture))
     comparison = None
     if other is not None:
