@@ -99,6 +99,10 @@ class Simulator:
             lds_bytes=d.group_segment_fixed_size + self.launch.dynamic_lds,
             waves_per_workgroup=-(-self.launch.threads // self.kernel.wave_size),
             wave_size=self.kernel.wave_size,
+            sgprs=d.sgpr_count,
+            workgroups=self.launch.workgroups,
+            cu_mode=not d.wgp_mode,
+            inst_prefetch_bytes=128 * d.inst_pref_size if table.get("inst_pref_bits") else None,
         )
 
     def _meta(

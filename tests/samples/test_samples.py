@@ -11,7 +11,7 @@ import pytest
 
 from isaprof.codeobj.elf import CodeObject
 from isaprof.errors import UsageError
-from isaprof.launch import LaunchFile, find
+from isaprof.launch import LaunchFile, Verification, find
 from isaprof.launch.match import mismatch
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
@@ -86,3 +86,33 @@ def test_build_leaves_an_up_to_date_object_alone(built: Path) -> None:
 def test_unknown_object_names_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
     assert BUILD.main(["nope.co"]) == 2
     assert "gemm_rdna35/gemm_rdna35.co" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", [n for n in OBJECTS if "gemm" in n])
+@pytest.mark.parametrize("shape", ["64,64,32", "128,64,96", "64,192,64"])
+def test_gemm_is_right_at_several_shapes(built: Path, name: str, shape: str) -> None:
+    verdict = _execute(built / name, shape, seed=3)
+    assert verdict.verified is True, verdict.message
+    m, n, _ = map(int, shape.split(","))
+    assert (verdict.checked, verdict.total) == (m * n, m * n)
+    assert verdict.cosine is not None
+    assert verdict.cosine > 0.9999
+
+
+@pytest.mark.parametrize("shape", ["1024", "4096"])
+def test_streaming_add_is_right(built: Path, shape: str) -> None:
+    verdict = _execute(built / "waitcnt_relax/waitcnt_relax.co", shape)
+    assert verdict.verified is True, verdict.message
+    assert verdict.max_abs_err is not None
+    assert verdict.max_abs_err < 1e-6, "one rounding of a sum"
+
+
+def _execute(path: Path, shape: str, seed: int | None = None) -> Verification:
+    from isaprof.isa.decode import disassemble
+    from isaprof.sim import functional
+
+    co = CodeObject.load(path)
+    kernel = co.kernel()
+    launch = find(kernel, co, path).resolve(shape, seed=seed)
+    result = functional.run(co, kernel, disassemble(path.read_bytes()), launch, trace=lambda wg: False)
+    return launch.verify(result.outputs)
