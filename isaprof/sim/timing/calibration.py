@@ -1,0 +1,151 @@
+"""Calibration tables of the timing model: device-dependent constants, one table per architecture.
+
+They have the form of architecture facts (value, unit, source, confidence) but
+are not facts of the instruction set: clocks, cold costs, queue depths and the
+few offsets of the model that no document states. ``isaprof calibrate`` writes
+tables of the same form. Confidence letters as in :class:`isaprof.arch.Fact`;
+``D`` is an inference that a fit may move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from isaprof.arch import ArchTable, Fact
+from isaprof.arch import sources as src
+from isaprof.arch.table import facts
+from isaprof.errors import BadInput
+
+_BOTH = f"{src.TINYGRAD}, gfx1100 and gfx1200"
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """One architecture's calibration table; ``id`` goes into every capture made with it."""
+
+    id: str
+    facts: Mapping[str, Fact]
+
+
+_ALL: dict[str, Fact] = {
+    **facts("bytes", src.RECALLED, "C", scalar_line_bytes=64),
+    **facts("bytes, fragment of a large allocation", src.INFERRED, "D", page_bytes=2 << 20),
+    **facts("bytes/cycle and unit", src.RECALLED, "C", l2_bytes_per_cycle=64),
+    **facts("units", src.PRODUCT, "C", units_per_engine=8),
+}
+
+_RDNA: dict[str, Fact] = {
+    **_ALL,
+    # a VALU result is complete 8 cycles after issue and a dependent one executes 5 after its producer
+    **facts("cycles from issue to the start of execution", f"{_BOTH}, ALUEXEC packets", "M", exec_start=3),
+    **facts("cycles from the end of its occupancy to the release of its queue entry", src.TG_GFX12, "D",
+            matrix_release=8, valu_release=1),
+    **facts("cycles of backlog the scalar unit takes before issue stalls", src.TG_GFX12, "D", salu_slack=3),
+    **facts("cycles", f"{_BOTH}, packet names SALU_2 and SALU_FLOAT_3", "M",
+            salu_multiply=2, salu_float=3),
+    **facts("cycles of issue taken by an instruction without a packet right behind a wait", _BOTH, "M",
+            untraced_slot=1),
+    **facts("instructions", src.INFERRED, "D", lds_queue=16, vmem_queue=32),
+    **facts("", src.DELAY, valu_sgpr_scope="wave"),
+    **facts("", _BOTH, "M", immediate_record="from_last_end"),
+    **facts("SIMDs in placement order", _BOTH, "M", simd_order=(0, 2, 1, 3)),
+    **facts("SIMD -> CU half", f"{_BOTH}, workgroups land on SIMDs 0 and 2, then 1 and 3", "D",
+            simd_half=(0, 1, 0, 1)),
+    **facts("bytes fetched at once", f"{src.TG_GFX12}, position of the only miss", "D", icache_fetch_bytes=256),
+    **facts("cycles", src.INFERRED, "D", bpermute_latency=40, bpermute_issue=1, gds_latency=200,
+            export_latency=16, message_latency=50, atomic_lane_cycles=1),
+    **facts("wave32s of a wave64 VALU instruction", src.ACO, "B", wave64_halves=2),
+}  # fmt: skip
+
+_CDNA: dict[str, Fact] = {
+    **_ALL,
+    **facts("", src.FLYDSL, "M", valu_sgpr_scope="register"),
+    **facts("", f"{src.FLYDSL}: a wait's stall is its whole duration", "M", immediate_record="whole"),
+    **facts("cycles", src.FLYDSL, "M", untraced_slot=0, salu_multiply=4, salu_float=4,
+            salu_slack=0, exec_start=0, matrix_release=0, valu_release=0),
+    **facts("SIMDs in placement order", src.FLYDSL, "M", simd_order=(0, 2, 1, 3)),
+    **facts("SIMD -> LDS port", src.FLYDSL, "M", simd_half=(0, 0, 1, 1)),
+    **facts("bytes fetched at once", src.RECALLED, "C", icache_fetch_bytes=128),
+    # straight-line cold code shows bubbles of 28-64; a branch to a cold line 232-252
+    **facts("cycles", src.FLYDSL, "M", icache_sequential_miss=48, icache_branch_miss=240),
+    **facts("instructions", f"{src.GLUON}; 12 to 15 seen in {src.FLYDSL}", "A", vmem_queue=12),
+    **facts("cycles", src.INFERRED, "D", gds_latency=200, export_latency=16, message_latency=50,
+            atomic_lane_cycles=1),
+}  # fmt: skip
+
+_TABLES: dict[str, dict[str, Fact]] = {
+    "gfx942": {
+        **_CDNA,
+        **facts("instructions per SIMD pair", f"{src.GLUON}, by analogy with gfx950", "D", lds_queue=8),
+        **facts("SIMDs per port in the table's cycles", src.ROCPROF_COMPUTE, "B", lds_port_share=1),
+        **facts("cycles", src.INFERRED, "D", bpermute_latency=52, bpermute_issue=8),
+        **facts("engines", src.PRODUCT, "C", engines=32),
+    },
+    "gfx950": {
+        **_CDNA,
+        **facts("instructions per SIMD pair", src.GLUON, "A", lds_queue=8),
+        # the table's cycles are per SIMD with all four active, two SIMDs to a port
+        **facts("SIMDs per port in the table's cycles", src.GLUON, "A", lds_port_share=2),
+        **facts("cycles, whole GPU starting together", f"{src.TG_GFX950}, 1040-1890, median about 1840", "M",
+                global_cold=1840),
+        **facts("cycles", src.FLYDSL, "M", global_cold_few_lanes=900),
+        **facts("engines", src.PRODUCT, "C", engines=32),
+    },
+    "gfx1100": {**_RDNA, **facts("engines", src.PRODUCT, "C", engines=6),
+                **facts("", src.TG_GFX1100, "M", matrix_record_cycles=False)},
+    "gfx1151": {**_RDNA, **facts("engines", src.PRODUCT, "C", engines=2),
+                **facts("", f"{src.TG_GFX1100}, same packets", "D", matrix_record_cycles=False)},
+    "gfx1200": {**_RDNA, **facts("engines", src.PRODUCT, "C", engines=2),
+                **facts("", src.TG_GFX12, "M", matrix_record_cycles=True)},
+    "gfx1201": {**_RDNA, **facts("engines", src.TG_GFX12, "M", engines=4),
+                **facts("", src.TG_GFX12, "M", matrix_record_cycles=True)},
+}  # fmt: skip
+
+
+def known() -> tuple[str, ...]:
+    """Architectures that can be timed."""
+    return tuple(_TABLES)
+
+
+def get(name: str) -> Calibration:
+    """Built-in calibration of an architecture; BadInput where there is none."""
+    if name not in _TABLES:
+        raise BadInput(
+            f"no timing constants for {name}; known: {', '.join(_TABLES)}", kind="unknown_architecture"
+        )
+    return Calibration(f"{name}-builtin-1", _TABLES[name])
+
+
+class Constants:
+    """The constants of one run: calibration first, then the architecture's facts."""
+
+    def __init__(self, table: ArchTable, calibration: Calibration | None = None) -> None:
+        self.table = table
+        self.calibration = calibration or get(table.name)
+        self._facts = {**table.facts, **self.calibration.facts}
+
+    def __getitem__(self, key: str) -> Any:
+        try:
+            return self._facts[key].value
+        except KeyError:
+            raise BadInput(
+                f"{self.table.name}: the timing model needs {key!r}, and neither the architecture table nor "
+                f"calibration {self.calibration.id} has it",
+                kind="missing_constant",
+            ) from None
+
+    def get(self, key: str, default: Any = None) -> Any:
+        fact = self._facts.get(key)
+        return default if fact is None else fact.value
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._facts
+
+    def fact(self, key: str) -> Fact | None:
+        return self._facts.get(key)
+
+    def cycles_from_ns(self, key: str) -> int:
+        """A constant kept in nanoseconds, in cycles of the device clock."""
+        return max(1, round(float(self[key]) * float(self["clock_mhz"]) / 1000))

@@ -1,0 +1,559 @@
+"""The issue loop: replays wave paths through the issue ports and pipes of one unit.
+
+Event-driven: the heap holds, for each runnable wave, the earliest cycle at
+which its next instruction could issue; equal cycles go by priority
+(``s_setprio``), then age. A wave that finds a port or pipe taken comes back at
+the cycle it is free. Events are processed in order of time, so that shared
+resources (LDS, caches, queues) see their requests in order.
+
+Records mean what those of a hardware trace mean: ``time`` is when the wave was
+first ready to issue (dependency delays before it are idle time), ``stall``
+counts from there to the issue, and an immediate starts where the record before
+it ended.
+
+All state of waves and SIMDs is in flat lists of integers.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from itertools import accumulate
+
+from isaprof.errors import KernelFault
+from isaprof.isa.model import Category
+from isaprof.sim.timing.calibration import Constants
+from isaprof.sim.timing.dispatch import Dispatcher, Place
+from isaprof.sim.timing.lines import CODE, PORT_NONE, PORT_VALU, PORTS, REGISTERS, Lines
+from isaprof.sim.timing.paths import Paths
+from isaprof.sim.timing.scoreboard import SLOTS, Kind, Slot
+from isaprof.sim.timing.units import Fetch, LdsUnit, ScalarUnit, VectorMemoryUnit
+
+NEVER = -(1 << 40)
+_WAVE_BITS = 20
+_WAVE_MASK = (1 << _WAVE_BITS) - 1
+_JUMP, _NEXT = CODE[Category.JUMP], CODE[Category.NEXT]
+_IMMED, _MESSAGE = CODE[Category.IMMED], CODE[Category.MESSAGE]
+
+
+@dataclass(slots=True)
+class Records:
+    """Output, one entry a record; those of one wave are in program order."""
+
+    wave: list[int] = field(default_factory=list)
+    step: list[int] = field(default_factory=list)  #: position in the wave's path
+    time: list[int] = field(default_factory=list)
+    stall: list[int] = field(default_factory=list)
+    duration: list[int] = field(default_factory=list)
+    category: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Group:
+    """A resident workgroup and its barrier."""
+
+    number: int
+    live: int
+    arrived: int = 0
+    phase: int = 0  #: completed barriers
+    released: int = NEVER  #: when the last one completed
+    waiting: list[int] = field(default_factory=list)
+
+
+class Engine:
+    """One CU (CDNA) or WGP (RDNA) and the waves it is given."""
+
+    def __init__(
+        self,
+        k: Constants,
+        lines: Lines,
+        paths: Paths,
+        dispatcher: Dispatcher,
+        units: tuple[Fetch, VectorMemoryUnit, LdsUnit, ScalarUnit],
+        counter_max: list[int],
+    ) -> None:
+        self.k, self.lines, self.paths, self.dispatcher = k, lines, paths, dispatcher
+        self.fetch, self.vmem, self.lds, self.scalar = units
+        self.counter_max = counter_max
+        self.records = Records()
+        n = len(paths.start) - 1
+        self.place: list[Place | None] = [None] * n
+        self.end = [NEVER] * n
+        self.step = paths.start[:-1]
+        self.ready = [0] * n
+        self.last_end = [NEVER] * n
+        self.priority = [0] * n
+        self.board = [NEVER] * (n * SLOTS)
+        self.outstanding: list[list[int]] = [[] for _ in range(n * len(counter_max))]
+        self.stored = [NEVER] * n
+        self.group: list[_Group | None] = [None] * n
+        self.signalled = [-1] * n  #: barrier phase of the wave's last signal
+        self.arrival = [(0, 0)] * n  #: time and stall of the barrier it waits at
+        self.fresh: list[tuple[int, int, bool]] = []  #: (wave, cycle, after a taken branch) to look at next
+        self.heap: list[int] = []
+        #: per wave, counter and type: completion of the last access that returns in order
+        self.last_done: dict[tuple[int, int, int], int] = {}
+        self.first_wave = [0, *accumulate(dispatcher.sizes)]
+
+    def run(self, progress: Callable[[int], None] | None = None) -> None:
+        """Play all workgroups. KernelFault when waves wait at a barrier that never completes."""
+        if self.dispatcher.places is not None:
+            begins = [p.begin for places in self.dispatcher.places for p in places]
+            self.fetch.begin(min(begins, default=0))
+        self._launch(0)
+        self._loop(progress)
+        stuck = [w for w, end in enumerate(self.end) if end == NEVER]
+        if stuck:
+            line = self.paths.line[self.step[stuck[0]]]
+            raise KernelFault(
+                f"{len(stuck)} waves wait at a barrier that never completes (wave {stuck[0]}, line {line})",
+                kind="barrier_deadlock",
+            )
+
+    # -- the loop -----------------------------------------------------------------------
+
+    def _loop(self, progress: Callable[[int], None] | None) -> None:
+        k, L, P = self.k, self.lines, self.paths
+        heap, fresh = self.heap, self.fresh
+        kinds, port_of, busy, extra, block = L.kind, L.port, L.busy, L.extra, L.block
+        pipe, latency, release, alone, hold, scale = L.exec, L.latency, L.release, L.alone, L.hold, L.scale
+        rule_ptr, rule_slot, rule_add = L.rule_ptr, L.rule_slot, L.rule_add
+        sets_ptr, sets_slot, sets_add = L.sets_ptr, L.sets_slot, L.sets_add
+        read_ptr, read, write_ptr, write = L.read_ptr, L.read, L.write_ptr, L.write
+        counters_of, categories, fetch_of = L.counters, L.category, L.fetch
+        path_line, path_event, path_taken, path_start = P.line, P.event, P.taken, P.start
+        step_of, ready_of, last_end, board = self.step, self.ready, self.last_end, self.board
+        outstanding, counter_max = self.outstanding, self.counter_max
+        n_counters, n_waves = len(counter_max), len(step_of)
+        place, fetch = self.place, self.fetch
+        out = self.records
+        r_wave, r_step, r_time = out.wave, out.step, out.time
+        r_stall, r_duration, r_category = out.stall, out.duration, out.category
+
+        queued = k["valu_queue"] > 1
+        depth = k["valu_queue"]
+        exec_start, untraced_slot, slack = k["exec_start"], k["untraced_slot"], k["salu_slack"]
+        sgpr_wait = k["valu_sgpr_to_salu"] if k["valu_sgpr_scope"] == "register" else 0
+        grain, whole = k["time_grain"], k["immediate_record"] == "whole"
+        one_port = k["valu_per_turn"] == 1
+        simds = self.dispatcher.simds
+
+        ports = [0] * (simds * PORTS)
+        owner = [-1] * (simds * PORTS)  # wave whose clause holds the port
+        queue, queue_n = [NEVER] * (simds * depth), [0] * simds  # release times of the VALU queue's entries
+        valu_free, trans_exec, trans_free = [0] * simds, [0] * simds, [0] * simds
+        port_a, port_b, matrix_free, salu_free = [0] * simds, [0] * simds, [0] * simds, [0] * simds
+
+        registers = [NEVER] * (n_waves * REGISTERS)
+        recent_valu, recent_trans = [NEVER] * (n_waves * 4), [NEVER] * (n_waves * 4)
+        valu_n, trans_n = [0] * n_waves, [0] * n_waves
+        fetched, clause = [-1] * n_waves, [0] * n_waves
+        delay_id, delay_left = [0] * n_waves, [0] * n_waves
+        after_valu, after_wait = [False] * n_waves, [False] * n_waves
+        valu_slot = int(Slot.VALU)
+        issued = 0
+
+        while True:
+            taken = False
+            if fresh:
+                w, base, taken = fresh.pop()
+                step = step_of[w]
+            elif heap:
+                key = heappop(heap)
+                now = key >> (_WAVE_BITS + 2)
+                w = key & _WAVE_MASK
+                step = step_of[w]
+                if step == path_start[w + 1]:
+                    self._end(w, now)
+                    continue
+                line = path_line[step]
+                kind = kinds[line]
+                port = port_of[line]
+
+                # what it needs to issue now: its port, room in the queue, a free pipe
+                if port != PORT_NONE:
+                    simd = place[w].simd  # type: ignore[union-attr]
+                    at = simd * PORTS + port
+                    free = ports[at]
+                    if free > now and owner[at] == w:
+                        free = now
+                    if port == PORT_VALU:
+                        if queued:
+                            t = queue[simd * depth + queue_n[simd] % depth]
+                            if t > free:
+                                free = t
+                            if kind == 1 and trans_free[simd] > free:
+                                free = trans_free[simd]
+                        else:
+                            a, b = port_a[simd], port_b[simd]
+                            free = (a if a > b else b) if alone[line] else (b if a > b else a)
+                            if kind == 2:
+                                if matrix_free[simd] > free:
+                                    free = matrix_free[simd]
+                                free -= scale[line]
+                    elif kind == 3:
+                        t = salu_free[simd] - slack
+                        if t > free:
+                            free = t
+                        if queued and after_valu[w]:
+                            t = queue[simd * depth + queue_n[simd] % depth]
+                            if t > free:
+                                free = t
+                    elif kind == 6:
+                        free = max(free, self.lds.free(simd))
+                    elif kind == 5:
+                        free = max(free, self.vmem.free(simd))
+                    for c in counters_of[line]:
+                        pending = outstanding[w * n_counters + c]
+                        if len(pending) >= counter_max[c]:
+                            free = max(free, _counter_free(pending, counter_max[c], now))
+                    if free > now:
+                        if free % grain:
+                            free += grain - free % grain
+                        heappush(heap, (free * 4 + 3 - self.priority[w]) << _WAVE_BITS | w)
+                        continue
+                    ports[at] = now + busy[line]
+
+                # issue
+                issued += 1
+                if progress is not None and not issued & 0x3FFF:
+                    progress(issued)
+                shifted = now  # where the VALU's result times count from
+                ready = ready_of[w]
+                base = now + block[line]
+                if kind <= 2:
+                    stall = now - ready
+                    r_wave.append(w)
+                    r_step.append(step)
+                    r_time.append(ready)
+                    r_stall.append(stall)
+                    t = stall + extra[line]
+                    r_duration.append(t)
+                    r_category.append(categories[line])
+                    if ready + t > last_end[w]:
+                        last_end[w] = ready + t
+                    if queued:
+                        start = now + exec_start
+                        if valu_free[simd] > start:
+                            start = valu_free[simd]
+                        o = w * REGISTERS
+                        for r in read[read_ptr[line] : read_ptr[line + 1]]:
+                            t = registers[o + r]
+                            if t > start:
+                                start = t
+                        cycles = pipe[line]
+                        if kind == 1:
+                            if trans_exec[simd] > start:
+                                start = trans_exec[simd]
+                            trans_exec[simd] = start + cycles
+                            trans_free[simd] = now + cycles
+                            valu_free[simd] = start + 1
+                            recent_trans[w * 4 + trans_n[w] % 4] = start - exec_start + latency[line]
+                            trans_n[w] += 1
+                        else:
+                            valu_free[simd] = start + cycles
+                            recent_valu[w * 4 + valu_n[w] % 4] = start - exec_start + latency[line]
+                            valu_n[w] += 1
+                        q = simd * depth + queue_n[simd] % depth
+                        queue[q] = start + cycles + release[line]
+                        queue_n[simd] += 1
+                        t = start + latency[line]
+                        for r in write[write_ptr[line] : write_ptr[line + 1]]:
+                            registers[o + r] = t
+                        shifted = start - exec_start
+                    else:
+                        if kind == 2:
+                            shifted = now + scale[line]
+                            matrix_free[simd] = shifted + pipe[line]
+                            port_a[simd] = shifted + busy[line]
+                            port_b[simd] = shifted + max(busy[line], hold[line])
+                        elif alone[line]:
+                            port_a[simd] = port_b[simd] = now + busy[line]
+                        elif port_a[simd] <= now:
+                            port_a[simd] = now + busy[line]
+                        else:
+                            port_b[simd] = now + busy[line]
+                        if one_port:
+                            port_b[simd] = port_a[simd] = max(port_a[simd], port_b[simd])
+                        o = w * REGISTERS
+                        for r in write[write_ptr[line] : write_ptr[line + 1]]:
+                            registers[o + r] = now
+                    after_valu[w], after_wait[w] = True, False
+                elif kind <= 9:
+                    category = categories[line]
+                    if kind == 8:
+                        if path_taken[step] or category != _JUMP:
+                            taken = True
+                            base = now + L.taken[line]
+                        else:
+                            category = _NEXT
+                    stall = now - ready
+                    r_wave.append(w)
+                    r_step.append(step)
+                    r_time.append(ready)
+                    r_stall.append(stall)
+                    t = stall + extra[line]
+                    r_duration.append(t)
+                    r_category.append(category)
+                    if ready + t > last_end[w]:
+                        last_end[w] = ready + t
+                    if kind == 3:
+                        t = salu_free[simd]
+                        salu_free[simd] = (t if t > now else now) + pipe[line]
+                    elif kind != 8:
+                        self._memory(w, line, kind, simd, path_event[step], now)
+                        if clause[w]:
+                            clause[w] -= 1
+                            owner[at] = w if clause[w] else -1
+                            if clause[w]:
+                                ports[at] += grain
+                    after_valu[w] = after_wait[w] = False
+                elif kind <= 12:  # wait, nop, other internal
+                    time = last_end[w] if NEVER < last_end[w] < now else now
+                    t = now - time + grain
+                    r_wave.append(w)
+                    r_step.append(step)
+                    r_time.append(time)
+                    r_stall.append(t if whole else now - time)
+                    r_duration.append(t)
+                    r_category.append(_IMMED)
+                    last_end[w] = time + t
+                    if L.clause[line]:
+                        clause[w] = L.clause[line]
+                    if L.priority[line] >= 0:
+                        self.priority[w] = L.priority[line]
+                    after_valu[w], after_wait[w] = False, kind == 10
+                else:
+                    if self._control(w, line, kind, step, now):
+                        continue
+                    after_valu[w] = after_wait[w] = False
+                for i in range(sets_ptr[line], sets_ptr[line + 1]):
+                    slot = sets_slot[i]
+                    board[w * SLOTS + slot] = (shifted if slot == valu_slot else now) + sets_add[i]
+                step += 1
+            else:
+                return
+
+            # when the wave is first ready for its next instruction; those without a packet pass here
+            last = path_start[w + 1]
+            parked = False
+            while True:
+                if step == last:
+                    break
+                line = path_line[step]
+                kind = kinds[line]
+                if fetch_of[line] != fetched[w]:
+                    fetched[w] = fetch_of[line]
+                    base = fetch.block(base, fetched[w], branch=taken)
+                taken = False
+                if kind >= 17 and after_wait[w]:
+                    base += untraced_slot
+                    after_wait[w] = False
+                if kind == 17:
+                    first, delay_left[w], delay_id[w] = L.delay[line]
+                    if first:
+                        t = _producer(first, w, recent_valu, valu_n, recent_trans, trans_n, board)
+                        if t > base:
+                            base = t
+                elif delay_id[w]:
+                    if delay_left[w]:
+                        delay_left[w] -= 1
+                    else:
+                        t = _producer(delay_id[w], w, recent_valu, valu_n, recent_trans, trans_n, board)
+                        if t > base:
+                            base = t
+                        delay_id[w] = 0
+                o = w * SLOTS
+                for i in range(rule_ptr[line], rule_ptr[line + 1]):
+                    t = board[o + rule_slot[i]] + rule_add[i]
+                    if t > base:
+                        base = t
+                if kind >= 17:
+                    step += 1
+                    continue
+                if sgpr_wait:
+                    o = w * REGISTERS
+                    for r in read[read_ptr[line] : read_ptr[line + 1]]:
+                        t = registers[o + r] + sgpr_wait
+                        if t > base:
+                            base = t
+                ready_of[w] = base
+                if kind == 10:
+                    for c, n in L.waits[line]:
+                        pending = outstanding[w * n_counters + c]
+                        if len(pending) > n and pending[-n - 1] > base:
+                            base = pending[-n - 1]
+                    if base % grain:
+                        base += grain - base % grain
+                elif kind == 11:
+                    base += L.cycles[line] - grain
+                elif kind == 15:
+                    parked = True
+                    self._barrier_wait(w, step, base)
+                break
+            if not parked:
+                step_of[w] = step
+                heappush(heap, (base * 4 + 3 - self.priority[w]) << _WAVE_BITS | w)
+
+    # -- less frequent parts ---------------------------------------------------------------
+
+    def _memory(self, w: int, line: int, kind: int, simd: int, event: int, now: int) -> None:
+        """Hand a memory, export or message instruction to its unit and raise its counters."""
+        L = self.lines
+        in_order = True
+        if kind == Kind.LDS or (kind == Kind.VMEM and event >= 0 and self.paths.space[event] == 1):
+            done = self.lds.issue(simd, line, event, now)
+        elif kind == Kind.VMEM:
+            done = self.vmem.issue(simd, line, event, now)
+            if L.store[line]:
+                self.stored[w] = max(self.stored[w], done + int(self.k["endpgm_idle"]))
+        elif kind == Kind.SMEM:
+            done, in_order = self.scalar.issue(line, event, now), False
+        elif kind == Kind.EXPORT:
+            done = now + int(self.k["export_latency"])
+        else:
+            done, in_order = now + int(self.k["message_latency"]), False
+        done += -done % int(self.k["time_grain"])
+        n = len(self.counter_max)
+        for c in L.counters[line]:
+            if in_order:
+                done_here = max(done, self.last_done.get((w, c, kind), NEVER))
+                self.last_done[w, c, kind] = done_here
+            else:
+                done_here = done
+            insort(self.outstanding[w * n + c], done_here)
+
+    def _record(self, w: int, step: int, time: int, stall: int, duration: int, category: int) -> None:
+        out = self.records
+        out.wave.append(w)
+        out.step.append(step)
+        out.time.append(time)
+        out.stall.append(stall)
+        out.duration.append(duration)
+        out.category.append(category)
+        self.last_end[w] = max(self.last_end[w], time + duration)
+
+    def _control(self, w: int, line: int, kind: int, step: int, now: int) -> bool:
+        """Barriers and the end of the program; True when the wave does not go on at once."""
+        k = self.k
+        group = self._group(w)
+        time = self.last_end[w] if NEVER < self.last_end[w] < now else now
+        self.step[w] = step + 1
+        if kind == Kind.SIGNAL:
+            stall = now - self.ready[w]
+            self._record(w, step, self.ready[w], stall, stall + self.lines.extra[line], _MESSAGE)
+            self.signalled[w] = group.phase
+            self._arrive(group, now)
+            return False
+        if kind == Kind.BARRIER:
+            self.arrival[w] = (time, now - time)
+            group.waiting.append(w)
+            self._arrive(group, now)
+            return True
+        end = max(now + int(k["endpgm_idle"]), self.stored[w])
+        end += -end % int(k["time_grain"])
+        self._record(w, step, time, 0, end - time, _MESSAGE)
+        self.step[w] = self.paths.start[w + 1]
+        self._push(w, end)
+        return True
+
+    def _group(self, w: int) -> _Group:
+        group = self.group[w]
+        assert group is not None
+        return group
+
+    def _push(self, w: int, t: int) -> None:
+        heappush(self.heap, (t * 4 + 3 - self.priority[w]) << _WAVE_BITS | w)
+
+    def _arrive(self, group: _Group, now: int) -> None:
+        group.arrived += 1
+        if group.arrived >= group.live:
+            self._release(group, now)
+
+    def _release(self, group: _Group, now: int) -> None:
+        """All live waves have arrived: those that wait go on."""
+        group.arrived = 0
+        group.phase += 1
+        group.released = now + int(self.k["barrier_release"])
+        waiting, group.waiting = group.waiting, []
+        for w in waiting:
+            self._resume(w, group.released)
+
+    def _resume(self, w: int, released: int) -> None:
+        """Record the barrier that wave ``w`` waited at, and let it go on."""
+        step = self.step[w] - 1
+        time, stall = self.arrival[w]
+        if self.lines.kind[self.paths.line[step]] == Kind.BARRIER_WAIT:
+            released = max(released, time + 1)
+            if self.lines.traced[self.paths.line[step]]:
+                self._record(w, step, time, 0, released - time, _IMMED)
+        elif self.k["immediate_record"] == "whole":
+            released = max(released, time + int(self.k["time_grain"]))
+            self._record(w, step, time, released - time, released - time, _IMMED)
+        else:
+            self._record(w, step, time, stall, released - time, _MESSAGE)
+        self.fresh.append((w, released, False))
+
+    def _barrier_wait(self, w: int, step: int, base: int) -> None:
+        """A split barrier's wait: on if the phase the wave signalled is complete, else it parks."""
+        group = self._group(w)
+        time = self.last_end[w] if NEVER < self.last_end[w] < base else base
+        self.arrival[w] = (time, 0)
+        self.step[w] = step + 1
+        if group.phase > self.signalled[w]:
+            self._resume(w, max(base, group.released))
+        else:
+            group.waiting.append(w)
+
+    # -- launch and end ---------------------------------------------------------------------
+
+    def _launch(self, now: int) -> None:
+        while (got := self.dispatcher.launch(now)) is not None:
+            number, places = got
+            group = _Group(number, len(places))
+            for w, place in enumerate(places, self.first_wave[number]):
+                self.group[w] = group
+                self.place[w] = place
+                self.fresh.append((w, self.fetch.begin(place.begin), False))
+
+    def _end(self, w: int, now: int) -> None:
+        self.end[w] = now
+        group, place = self._group(w), self.place[w]
+        assert place is not None
+        group.live -= 1
+        self.dispatcher.end_wave(place)
+        if group.live == 0:
+            self.dispatcher.end_workgroup()
+        elif group.arrived >= group.live:
+            self._release(group, now)
+        self._launch(now)
+
+
+def _counter_free(pending: list[int], most: int, now: int) -> int:
+    """When a counter is below its maximum again; completed entries are forgotten."""
+    gone = 0
+    while gone < len(pending) and pending[gone] <= now:
+        gone += 1
+    del pending[:gone]
+    return pending[-most] if len(pending) >= most else NEVER
+
+
+def _producer(
+    which: int,
+    w: int,
+    recent_valu: list[int],
+    valu_n: list[int],
+    recent_trans: list[int],
+    trans_n: list[int],
+    board: list[int],
+) -> int:
+    """When the result that an s_delay_alu id names can be used (ids: AMD ISA guide, S_DELAY_ALU)."""
+    if which <= 4:
+        return recent_valu[w * 4 + (valu_n[w] - which) % 4]
+    if which <= 7:
+        return recent_trans[w * 4 + (trans_n[w] - (which - 4)) % 4]
+    if which == 8:
+        return NEVER  # FMA_ACCUM_CYCLE_1: forwarded, no visible delay
+    return board[w * SLOTS + Slot.SALU] + which - 7

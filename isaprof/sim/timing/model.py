@@ -1,0 +1,84 @@
+"""The timing model's entry point: paths in, records out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from isaprof.arch import ArchTable
+from isaprof.isa.model import Listing
+from isaprof.sim.timing.calibration import Calibration, Constants
+from isaprof.sim.timing.dispatch import Dispatcher, Place, Resources
+from isaprof.sim.timing.engine import Engine
+from isaprof.sim.timing.lines import decode
+from isaprof.sim.timing.memory import Memory
+from isaprof.sim.timing.paths import flatten
+from isaprof.sim.timing.records import frames
+from isaprof.sim.timing.units import Fetch, LdsUnit, ScalarUnit, VectorMemoryUnit
+from isaprof.sim.trace import WorkgroupTrace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: changes whenever records of the same input change
+MODEL_VERSION = 1
+
+
+@dataclass(slots=True)
+class TimingResult:
+    """``tables``: waves, insts, states, occupancy, memory of the Capture schema; all figures are modelled."""
+
+    tables: dict[str, pd.DataFrame]
+    model: dict[str, Any]
+
+
+def simulate(
+    listing: Listing,
+    table: ArchTable,
+    traces: Sequence[WorkgroupTrace],
+    *,
+    resources: Resources,
+    calibration: Calibration | None = None,
+    places: Sequence[Sequence[Place]] | None = None,
+    progress: Callable[..., None] | None = None,
+) -> TimingResult:
+    """Time the waves of ``traces`` on one CU (CDNA) or WGP (RDNA).
+
+    Workgroups start in the order given, as room becomes free, or, with
+    ``places`` (one list a workgroup), on recorded SIMDs, slots and cycles.
+    The same input gives the same output. ``progress(done, total, what)``
+    counts instructions.
+
+    Raises BadInput (no constants for the architecture, a workgroup that does
+    not fit) and KernelFault (a barrier that never completes, a matrix
+    instruction of unknown cost).
+    """
+    k = Constants(table, calibration)
+    names = tuple(k["counter_max"])
+    paths = flatten(traces, listing, k, resources.wave_size)
+    lines = decode(listing, k, names, resources.wave_size, set(paths.line))
+    dispatcher = Dispatcher(k, resources, traces, places)
+    memory = Memory(k, warm=resources.warm, full=dispatcher.full)
+    entry, end = _extent(listing, paths.line)
+    units = (
+        Fetch(k, entry, end, warm=resources.warm, prefetch=resources.inst_prefetch_bytes),
+        VectorMemoryUnit(k, lines, paths, memory),
+        LdsUnit(k, lines, paths),
+        ScalarUnit(k, lines, paths, memory),
+    )
+    engine = Engine(k, lines, paths, dispatcher, units, [k["counter_max"][n] for n in names])
+    total = len(paths.line)
+    engine.run(None if progress is None else lambda done: progress(done, total, "timing"))
+    return TimingResult(
+        frames(engine, traces),
+        {"name": "isaprof-unit", "version": MODEL_VERSION, "calibration": k.calibration.id},
+    )
+
+
+def _extent(listing: Listing, executed: Sequence[int]) -> tuple[int, int]:
+    """Address of the first executed instruction and of the end of the last one."""
+    if not executed:
+        return 0, 1
+    first = listing.instructions[executed[0]].pc
+    return first, max(listing.instructions[i].end for i in set(executed))

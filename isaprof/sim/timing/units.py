@@ -1,0 +1,159 @@
+"""The memory units of a CU or WGP and instruction fetch: when an access is done, when a unit takes more."""
+
+from __future__ import annotations
+
+from isaprof.sim.timing.calibration import Constants
+from isaprof.sim.timing.lines import Lines
+from isaprof.sim.timing.memory import Cache, Memory
+from isaprof.sim.timing.paths import LOCAL, SCALAR, VECTOR, Paths
+
+
+def by_width(table: dict[int, int], width: int) -> int:
+    """Entry of the smallest width (bytes a lane) that covers ``width``."""
+    for limit in sorted(table):
+        if width <= limit:
+            return table[limit]
+    return table[max(table)]
+
+
+class LdsUnit:
+    """LDS data ports (one for each half of the unit) with their queues.
+
+    An access takes its port for its passes; the result is there after the
+    latency of its width, plus the passes that bank conflicts add.
+    """
+
+    def __init__(self, k: Constants, lines: Lines, paths: Paths) -> None:
+        self.k, self.lines, self.paths = k, lines, paths
+        self.half: tuple[int, ...] = k["simd_half"]
+        self.depth: int = k["lds_queue"]
+        self.busy_until = [0, 0]
+        self.starts = [[0] * self.depth, [0] * self.depth]
+        self.count = [0, 0]
+        self.share: int = k.get("lds_port_share", 1)
+        self.grain: int = k["time_grain"]
+
+    def free(self, simd: int) -> int:
+        """Cycle from which the port's queue takes another access."""
+        h = self.half[simd]
+        return self.starts[h][self.count[h] % self.depth]
+
+    def issue(self, simd: int, line: int, event: int, now: int) -> int:
+        """Accept an access at ``now``; the cycle its data is there."""
+        k, lines, paths = self.k, self.lines, self.paths
+        width, store = lines.bytes[line], lines.store[line]
+        cycles = by_width(k["lds_write_cycles" if store else "lds_read_cycles"], width) / self.share
+        latency = by_width(k["lds_write_latency" if store else "lds_read_latency"], width)
+        extra = 0
+        if lines.permute[line]:
+            latency = k["bpermute_latency"]
+        elif event >= 0 and paths.least[event]:
+            more = paths.passes[event] - paths.least[event]
+            per_pass = cycles / paths.least[event]
+            extra = round(more * per_pass)
+        h = self.half[simd]
+        start = max(now, self.busy_until[h])
+        self.busy_until[h] = start + max(1, round(cycles)) + extra
+        self.starts[h][self.count[h] % self.depth] = start
+        self.count[h] += 1
+        return start + latency + extra
+
+
+class VectorMemoryUnit:
+    """Address units and vector caches: one for each CU of the unit."""
+
+    def __init__(self, k: Constants, lines: Lines, paths: Paths, memory: Memory) -> None:
+        self.k, self.lines, self.paths, self.memory = k, lines, paths, memory
+        cus: int = k["cus_per_unit"]
+        self.cu: tuple[int, ...] = k["simd_half"] if cus > 1 else (0,) * k["simds_per_cu"]
+        self.depth: int = k["vmem_queue"]
+        self.busy_until = [0] * cus
+        self.starts = [[0] * self.depth for _ in range(cus)]
+        self.count = [0] * cus
+        self.spacing: int = k.get("vmem_spacing", 1)
+        self.per_line: int = k.get("vmem_extra_line", 1)
+        self.store_lane: int = k.get("vmem_uncoalesced_store", 0)
+        self.acknowledge: int = k["endpgm_after_store"] - k["endpgm_idle"]
+
+    def free(self, simd: int) -> int:
+        """Cycle from which the request queue takes another instruction."""
+        c = self.cu[simd]
+        return self.starts[c][self.count[c] % self.depth]
+
+    def issue(self, simd: int, line: int, event: int, now: int) -> int:
+        """Accept an instruction at ``now``; the cycle its data is there, or the store acknowledged."""
+        lines, paths, k = self.lines, self.paths, self.k
+        c = self.cu[simd]
+        start = max(now, self.busy_until[c])
+        touched = paths.cache_lines[event] if event >= 0 else ()
+        lanes = paths.lanes[event] if event >= 0 else 0
+        cycles = max(self.spacing, by_width(k["vmem_load_cycles"], lines.bytes[line]))
+        if lines.store[line] and self.store_lane and len(touched) * 2 > lanes > 1:
+            cycles = max(cycles, lanes * self.store_lane)
+        else:
+            cycles = max(cycles, 1 + (len(touched) - 1) * self.per_line)
+        self.busy_until[c] = start + cycles
+        self.starts[c][self.count[c] % self.depth] = start
+        self.count[c] += 1
+        if event < 0:  # no lane is active: nothing is requested
+            return start + cycles
+        if paths.atomic[event]:
+            done = self.memory.atomic(start, touched, lanes * int(k["atomic_lane_cycles"]))
+            return done if lines.load[line] else max(done, start + self.acknowledge)
+        if paths.store[event]:
+            return self.memory.store(start + cycles - self.spacing, touched) + self.acknowledge
+        return self.memory.load(start, c, touched)
+
+
+class ScalarUnit:
+    """Scalar loads; the scalar ALU's backlog."""
+
+    def __init__(self, k: Constants, lines: Lines, paths: Paths, memory: Memory) -> None:
+        self.k, self.lines, self.paths, self.memory = k, lines, paths, memory
+
+    def issue(self, line: int, event: int, now: int) -> int:
+        """Accept a scalar memory instruction; the cycle its data is there."""
+        if event < 0 or self.paths.store[event]:
+            return now + self.memory.scalar_latency
+        return self.memory.scalar_load(now, self.paths.lowest[event], self.paths.bytes[event])
+
+
+class Fetch:
+    """Instruction fetch by blocks: first touch is a miss, then the block is in the cache.
+
+    Before the first wave of a cold start issues, its first block and the code
+    named by the kernel descriptor's prefetch size are fetched; waves that come
+    meanwhile wait for the same fetch.
+    """
+
+    def __init__(self, k: Constants, entry: int, end: int, *, warm: bool, prefetch: int | None) -> None:
+        size: int = k["icache_fetch_bytes"]
+        self.start_warm: int = k["wave_start_warm"]
+        self.start_cold: int = self.start_warm if warm else k["wave_start_cold"]
+        self.sequential: int = k.get("icache_sequential_miss", k["icache_miss_cold"])
+        self.branch: int = k.get("icache_branch_miss", k["icache_miss_cold"])
+        self.cache = Cache(max(1, k["icache_bytes"] // size))
+        self.warm = warm
+        self.first = entry // size
+        code_end = end if prefetch is None and "icache_sequential_miss" not in k else entry + (prefetch or 1)
+        self.ahead = range(self.first, max(self.first, (code_end - 1) // size) + 1)
+        self.ready: int | None = None
+
+    def begin(self, begin: int) -> int:
+        """When a wave that begins at ``begin`` can issue its first instruction."""
+        if self.ready is None:
+            self.ready = begin + self.start_cold
+            for block in self.ahead:
+                self.cache.fill(block, self.ready)
+        return max(begin + self.start_warm, self.ready)
+
+    def block(self, t: int, block: int, *, branch: bool) -> int:
+        """When a wave that enters ``block`` at ``t`` has its instructions."""
+        ready = self.cache.touch(block)
+        if ready is None:
+            ready = t if self.warm else t + (self.branch if branch else self.sequential)
+            self.cache.fill(block, ready)
+        return max(t, ready)
+
+
+__all__ = ["LOCAL", "SCALAR", "VECTOR", "Fetch", "LdsUnit", "ScalarUnit", "VectorMemoryUnit", "by_width"]

@@ -1,0 +1,140 @@
+"""Recorded waves as replayable paths, and the comparison of a replay with the recording."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from isaprof import arch as tables
+from isaprof.isa.decode import disassemble
+from isaprof.isa.model import Listing
+from isaprof.sim.timing import Place, Resources, simulate
+from isaprof.sim.trace import WaveTrace, WorkgroupTrace
+
+
+@dataclass
+class Recording:
+    """The traced waves of one engine: rows are (pc, time, category, duration, stall)."""
+
+    listing: Listing
+    table: tables.ArchTable
+    waves: list[dict[str, Any]]
+    one_group: bool  #: the waves are one workgroup (with barriers), not one each
+    prefetch: int | None  #: bytes of code fetched ahead: none for the assembled test kernels
+    simds: tuple[int, ...]  #: SIMDs that ran the same waves at the same time; only the first was traced
+
+    def replay(self) -> list[list[tuple[int, int, int, int, str]]]:
+        """Model records (line, time, stall, duration, category) of every wave at its recorded place."""
+        waves = [self._trace(n, w) for n, w in enumerate(self.waves)]
+        places = [Place(w["simd"], w["slot"], w["begin"]) for w in self.waves]
+        for simd in self.simds[1:]:
+            waves += [self._trace(n, w) for n, w in enumerate(self.waves)]
+            places += [Place(simd, w["slot"], w["begin"]) for w in self.waves]
+        if self.one_group:
+            groups, where = [WorkgroupTrace((0, 0, 0), waves, 512)], [places]
+        else:
+            groups = [WorkgroupTrace(w.workgroup, [w], 512) for w in waves]
+            where = [[p] for p in places]
+        size = 64 if self.table.generation == "gfx9" else 32
+        result = simulate(
+            self.listing,
+            self.table,
+            groups,
+            resources=Resources(
+                32,
+                512,
+                len(waves) if self.one_group else 1,
+                size,
+                workgroups=1024,
+                inst_prefetch_bytes=self.prefetch,
+            ),
+            places=where,
+        )
+        out: list[list[tuple[int, int, int, int, str]]] = [[] for _ in waves]
+        for r in result.tables["insts"].itertuples():
+            out[r.wave].append((r.line, r.time, r.stall, r.duration, str(r.category)))
+        return out[: len(self.waves)]
+
+    def _trace(self, number: int, wave: dict[str, Any]) -> WaveTrace:
+        lines, taken = self.path(wave)
+        return WaveTrace((number, 0, 0), number, 16, np.array(lines, dtype=np.int32), taken=frozenset(taken))
+
+    def path(self, wave: dict[str, Any]) -> tuple[list[int], list[int]]:
+        """Listing lines a wave walked (those without packets included) and its taken branches."""
+        lines: list[int] = []
+        taken: list[int] = []
+        at = self.listing.by_pc[wave["insts"][0][0]]
+        for pc, _, category, *_ in wave["insts"]:
+            while self.listing.instructions[at].pc != pc:
+                assert (
+                    not self.listing.instructions[at].traced
+                    or "barrier_wait" in self.listing.instructions[at].base
+                )
+                lines.append(at)
+                at += 1
+            lines.append(at)
+            if category == "JUMP":
+                taken.append(len(lines) - 1)
+                at = self.listing.by_pc[self.listing.instructions[at].target]
+            else:
+                at += 1
+        return lines, taken
+
+
+def load(data: Path, arch: str, example: str) -> list[Recording]:
+    """All traced engines of one recorded example."""
+    folder = data / "sqtt" / arch / f"{example}_run0"
+    meta = json.loads((folder / "meta.json").read_text())
+    expected = json.loads((folder / "expected_timing.json").read_text())
+    target = {"gfx1200": "gfx1201"}.get(arch, arch)  # the device recorded in this folder
+    out = []
+    for trace in expected["traces"]:
+        if not trace["waves"]:
+            continue
+        entry = next(t for t in meta["traces"] if t["file"] == trace["file"])
+        program = meta["programs"][entry.get("program", 0)]
+        listing = disassemble((folder / program["file"]).read_bytes(), arch=target)
+        ordinary = program["elf"] == "ordinary"
+        simds = (0, 1, 2, 3) if example == "gemm" and arch != "gfx950" else (0,)
+        out.append(
+            Recording(
+                listing, tables.get(target), trace["waves"], example == "sync", None if ordinary else 0, simds
+            )
+        )
+    return out
+
+
+@dataclass
+class Gap:
+    """Issue-to-issue distance of two consecutive records, measured and modelled."""
+
+    line: int
+    measured: int
+    modelled: int
+    memory_wait: bool  #: ends at a wait for vector or scalar memory
+
+
+def gaps(recording: Recording) -> list[list[Gap]]:
+    """Issue gaps of every wave, without launch and end."""
+    out = []
+    for wave, model in zip(recording.waves, recording.replay(), strict=True):
+        measured = [r[1] + r[4] for r in wave["insts"]]
+        modelled = [r[1] + r[2] for r in model]
+        assert len(measured) == len(modelled)
+        pending = False
+        rows = []
+        for n, (line, *_) in enumerate(model):
+            i = recording.listing.instructions[line]
+            cold = bool(i.waits) and pending
+            if n and not i.base.startswith("s_endpgm"):
+                rows.append(Gap(line, measured[n] - measured[n - 1], modelled[n] - modelled[n - 1], cold))
+            if i.mem is not None and i.mem.space.value != "lds" and i.mem.load:
+                pending = True
+            elif cold and all(c == 0 for _, c in i.waits):
+                pending = False
+        out.append(rows)
+    return out
