@@ -19,9 +19,17 @@ NO_WAVES: Final = (
 )
 
 
+def coverage(meta: Mapping[str, Any]) -> str:
+    """How much of the launch the cycles are for: "modelled on one CU: waves 4 of 1024"."""
+    found = meta.get("coverage")
+    text = found.get("text") if isinstance(found, Mapping) else None
+    return clean(text) if isinstance(text, str) else ""
+
+
 def remarks(analysis: Analysis) -> list[str]:
-    """Warnings of the capture, a large unexplained share, then notes of the analysis."""
-    out = []
+    """Coverage, warnings of the capture, a large unexplained share, then notes of the analysis."""
+    about = coverage(analysis.meta)
+    out = [about] if about else []
     for w in analysis.meta.get("warnings", ()):
         amount, unit, engine = w.get("amount"), w.get("unit") or "", w.get("se")
         text = f"{w.get('kind', 'warning')}: {w.get('message', '')}"

@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from isaprof.views.palette import PROVENANCE_TEXT, bar, cause_look, clean, grouped
+from isaprof.views.remarks import coverage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,6 +92,7 @@ def header(analysis: Analysis, console: Console) -> None:
     )
     console.print(title, soft_wrap=True)
     _line(console, PROVENANCE_TEXT.get(analysis.provenance, ""), "dim")
+    _line(console, coverage(analysis.meta), "dim")
     waves = len(analysis.waves)
     _line(
         console,
