@@ -50,7 +50,8 @@ def summary(analysis: Analysis, tag: str = "") -> Text:
 
 def totals(analysis: Analysis) -> str:
     """Waves, instructions, wave cycles and span in one short line."""
+    n = len(analysis.waves)
     return (
-        f"{grouped(len(analysis.waves))} waves · {compact(analysis.instructions)} instructions"
+        f"{grouped(n)} wave{'' if n == 1 else 's'} · {compact(analysis.instructions)} instructions"
         f" · {compact(analysis.total_cycles)} wave cycles · span {compact(analysis.span_cycles)} cycles"
     )

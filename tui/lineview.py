@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -225,7 +226,8 @@ class LineView(ScrollView, can_focus=True):
             return segments
         plain = "".join(s.text for s in segments)
         low = plain.lower()
-        if len(low) != len(plain) or self.query_text not in low:
+        # strips are cut by cells: only where a character is a cell do the positions agree
+        if not len(low) == len(plain) == cell_len(plain) or self.query_text not in low:
             return segments
         match = self.get_component_rich_style("lineview--match", partial=True) + Style(underline=True)
         strip, out, at = Strip(segments), [], 0

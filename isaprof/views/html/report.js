@@ -102,14 +102,14 @@
 
   function captureView(c) {
     const columns = [
-      { name: "heat", width: "72px", sort: (i) => c.wait[i], cell: (i) => heatCell(c, i) },
-      { name: "line", width: "52px", right: 1, program: 1, cell: (i) => el("span", "r", i) },
-      { name: "pc", width: "64px", right: 1, cell: (i) => el("span", "r", c.pc[i].toString(16)) },
-      { name: "cause", width: "150px", sort: (i) => (c.cause[i] < 0 ? -1 : 100 - c.cause[i]), cell: (i) => causeCell(c, i) },
+      { name: "heat", width: "54px", sort: (i) => c.wait[i], cell: (i) => heatCell(c, i) },
+      { name: "line", width: "42px", right: 1, program: 1, cell: (i) => el("span", "r", i) },
+      { name: "pc", width: "52px", right: 1, cell: (i) => el("span", "r", c.pc[i].toString(16)) },
+      { name: "cause", width: "142px", sort: (i) => (c.cause[i] < 0 ? -1 : 100 - c.cause[i]), cell: (i) => causeCell(c, i) },
       ...["hits", "latency", "stall", "idle"].map((k) => ({
-        name: k, width: k === "hits" || k === "idle" ? "62px" : "70px", right: 1, sort: (i) => num(k).sort(c, i), cell: (i) => num(k).cell(c, i),
+        name: k, width: k === "hits" || k === "idle" ? "54px" : "66px", right: 1, sort: (i) => num(k).sort(c, i), cell: (i) => num(k).cell(c, i),
       })),
-      { name: "share", width: "54px", right: 1, sort: (i) => c.share[i], cell: (i) => el("span", "r", percent(c.share[i])) },
+      { name: "share", width: "46px", right: 1, sort: (i) => c.share[i], cell: (i) => el("span", "r", percent(c.share[i])) },
       { name: "instruction", width: "minmax(260px,1fr)", cell: (i) => textCell(c.text[i]) },
     ];
     return {
