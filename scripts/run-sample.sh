@@ -5,7 +5,7 @@ set -eu
 . "$(dirname "$0")/common.sh"
 
 kernel=samples/gemm_rdna35/gemm_rdna35.co
-shape=64,64,64
+shape=128,128,256
 capture=out/gemm_rdna35.isaprof
 report=out/report.html
 
