@@ -102,7 +102,6 @@ class Simulator:
             sgprs=d.sgpr_count,
             workgroups=self.launch.workgroups,
             cu_mode=not d.wgp_mode,
-            inst_prefetch_bytes=128 * d.inst_pref_size if table.get("inst_pref_bits") else None,
         )
 
     def _meta(
