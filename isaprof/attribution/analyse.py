@@ -25,6 +25,7 @@ def analyse(capture: Capture) -> Analysis:
     """
     import numpy as np
 
+    from isaprof.attribution.barriers import blame_barriers
     from isaprof.attribution.counters import simulate
     from isaprof.attribution.explain import explain
     from isaprof.attribution.partition import partition
@@ -40,4 +41,5 @@ def analyse(capture: Capture) -> Analysis:
     simulated = simulate(code, records)
     slices = explain(code, records, tiles.window, simulated)
     segments = make_segments(code, records, tiles, slices, simulated)
+    segments = blame_barriers(code, records, segments)
     return roll_up(capture, code, records, tiles, segments)

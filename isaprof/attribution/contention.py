@@ -106,36 +106,82 @@ def _blocks_valu(code: StaticCode) -> NDArray[np.bool_]:
     return out
 
 
-def offer_valu_queue(code: StaticCode, records: Records, simd: NDArray[np.int64], out: Constraints) -> None:
-    """RDNA: the VALU sits behind an in-order queue per SIMD, issue is not execution.
+@dataclass(frozen=True, slots=True)
+class VectorPipe:
+    """RDNA: when each vector operation of a SIMD is through its pipe, in issue order.
 
-    The queue holds ``valu_queue`` waiting operations plus the one finishing
-    (8 + 1, public gfx1200 traces); when it is full the next VALU instruction
-    issues when the oldest completes. Completion is modelled as in-order with
-    the occupancies of the architecture table.
+    The VALU sits behind an in-order queue: issue is not execution (public
+    gfx1100 and gfx1200 traces). Operation i is through at
+    max(through[i-1], issue[i]) + occupancy[i], with the occupancies of the
+    architecture table (WMMA 8, 16 or 32; transcendental 4; 64-bit 2).
     """
-    depth = int(code.table.get("valu_queue", 1)) + 1
-    if depth <= 2:
-        return
+
+    stream: Streams
+    through: NDArray[np.int64]
+
+
+def vector_pipe(code: StaticCode, records: Records, simd: NDArray[np.int64]) -> VectorPipe | None:
+    """The modelled vector pipe; None on architectures without a queue in front of it."""
+    if int(code.table.get("valu_queue", 1)) <= 1:
+        return None
     cls = code.cls[records.line]
     queue = stream(records, simd, (cls & int(Cls.VALU)) != 0, records.issue)
     if not len(queue.r):
-        return
-    line = records.line[queue.r]
-    occupancy, issue = code.occupancy[line], records.issue[queue.r]
-    # done[i] = max(done[i-1], issue[i]) + occupancy[i], restarted at every SIMD
+        return None
+    occupancy = code.occupancy[records.line[queue.r]]
     total = np.cumsum(occupancy)
-    slack = issue - (total - occupancy)
+    slack = records.issue[queue.r] - (total - occupancy)
     span = int(slack.max() - slack.min()) + 1
     shifted = (slack - slack.min()) + queue.unit * span
-    done = np.maximum.accumulate(shifted) - queue.unit * span + slack.min() + total
-    at = np.arange(depth, len(queue.r))
-    at = at[queue.unit[at] == queue.unit[at - depth]]
-    oldest = at - depth
-    is_matrix = (cls[queue.r] & int(Cls.MATRIX)) != 0
-    for matrix, cause in ((True, Cause.MATRIX_BUSY), (False, Cause.VALU_BUSY)):
-        pick = is_matrix[oldest] == matrix
-        out.offer(queue.r[at[pick]], done[oldest[pick]], cause, line[oldest[pick]], 2)
+    through = np.maximum.accumulate(shifted) - queue.unit * span + slack.min() + total
+    return VectorPipe(queue, np.asarray(through))
+
+
+#: backlog from which the queue in front of the vector pipe counts as the reason of a wait, cycles
+_BACKLOG = 8
+#: an operation is reported complete up to so many cycles after it is through the pipe: 7-16 for WMMA
+_COMPLETION = 16
+
+
+def vector_backlog(
+    code: StaticCode,
+    records: Records,
+    simd: NDArray[np.int64],
+    at: NDArray[np.int64],
+    begin: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """(explained until, cause code, culprit line) of waits of vector instructions behind a busy pipe.
+
+    RDNA: with work queued in front of the SIMD's vector pipe, a vector
+    instruction (of whichever wave) issues only as a place becomes free, and a
+    scalar one right behind a vector one of its wave waits with it. To blame is
+    the operation in the pipe when the record issued.
+    """
+    from isaprof.attribution.constraints import CAUSE_CODE
+
+    none = np.full(len(at), -1, np.int64)
+    pipe = vector_pipe(code, records, simd)
+    if pipe is None or not len(at):
+        return begin.copy(), none, none
+    cls = code.cls[records.line]
+    kind = cls[at]
+    behind = np.zeros(len(at), np.bool_)
+    inner = at > records.first[records.w[at]]
+    behind[inner] = (cls[at[inner] - 1] & int(Cls.VALU)) != 0
+    scalar = ((kind & int(Cls.SALU | Cls.BRANCH)) != 0) & behind
+    eligible = ((kind & int(Cls.VALU)) != 0) | scalar
+    last = pipe.stream.before(simd[at], records.issue[at])
+    free = np.where(last >= 0, pipe.through[np.maximum(last, 0)], begin)
+    eligible &= free - begin > _BACKLOG
+    until = np.where(eligible, np.minimum(free + _COMPLETION, records.issue[at]), begin)
+    # the operation that was in the pipe at the end of the wait
+    rank = pipe.through + (pipe.stream.unit * pipe.stream.span - pipe.stream.low)
+    place = np.searchsorted(rank, simd[at] * pipe.stream.span - pipe.stream.low + until - _COMPLETION)
+    place = np.minimum(place, np.maximum(last, 0))
+    op = pipe.stream.r[place]
+    matrix = (cls[op] & int(Cls.MATRIX)) != 0
+    cause = np.where(matrix, CAUSE_CODE[Cause.MATRIX_BUSY], CAUSE_CODE[Cause.VALU_BUSY])
+    return until, cause, np.where(eligible, records.line[op], -1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from isaprof.attribution import contention, depend
 from isaprof.attribution.constraints import CAUSE_CODE, Constraints
 from isaprof.attribution.counters import Group, Op, Simulated
 from isaprof.attribution.model import Cause
-from isaprof.attribution.rules import FETCH_LINE, FETCH_SLOTS, LDS_DONE
+from isaprof.attribution.rules import FETCH_SLOTS, LDS_DONE
 from isaprof.attribution.static import Cls
 
 if TYPE_CHECKING:
@@ -110,7 +110,6 @@ def _constraints(ctx: Context) -> Constraints:
     depend.offer_branches(ctx.code, ctx.records, found)
     depend.offer_register_dependencies(ctx.code, ctx.records, ctx.begin, found)
     contention.offer_matrix_pipe(ctx.code, ctx.records, ctx.simd, found)
-    contention.offer_valu_queue(ctx.code, ctx.records, ctx.simd, found)
     return found
 
 
@@ -150,6 +149,10 @@ def _explain_instructions(
 
     r, at = r[~stalled], np.where(gap, held, at)[~stalled]
     r, at = _left(r, at, issue)
+    until, cause, culprit = contention.vector_backlog(code, records, ctx.simd, r, at)
+    busy = until > at
+    out.add(r[busy], until[busy], cause[busy], culprit[busy])
+    r, at = _left(r, np.maximum(at, until), issue)
     taken = contention.lost_arbitration(code, records, ctx.simd, r, at)
     until = np.minimum(at + taken.cycles, issue[r])
     out.add(r, until, CAUSE_CODE[Cause.ARBITRATION], taken.culprit)
@@ -178,21 +181,16 @@ def _pipe_reach(code: StaticCode) -> int:
 
 
 def _fetches(ctx: Context, r: NDArray[np.int64], gap: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Gaps long enough, in front of a fetch line that the wave meets for the first time."""
+    """Gaps long enough, in front of an instruction that the wave runs for the first time."""
     period = int(ctx.code.table.get("issue_period", 1))
     return np.asarray((gap >= FETCH_SLOTS * period) & _new_code(ctx)[r])
 
 
 def _new_code(ctx: Context) -> NDArray[np.bool_]:
-    """Records that are the first of their wave in a fetch line (by their last byte)."""
-    code, records = ctx.code, ctx.records
-    end = (code.pc + np.maximum(code.size, 4) - 1)[records.line] // FETCH_LINE
-    if not len(end):
-        return np.zeros(0, np.bool_)
-    low = int(end.min())
-    key = records.w * (int(end.max()) - low + 1) + (end - low)
-    _, index = np.unique(key, return_index=True)
-    out = np.zeros(len(end), np.bool_)
+    """Records of code that their wave runs for the first time."""
+    records = ctx.records
+    _, index = np.unique(records.w * len(ctx.code) + records.line, return_index=True)
+    out = np.zeros(len(records), np.bool_)
     out[index] = True
     return out
 
@@ -262,7 +260,7 @@ def _explain_wait(
         op.r: int(issue[op.r]) + done if op.cause is Cause.WAIT_LDS else TO_END for op in candidates.values()
     }
     if all(t <= begin for t in last.values()):
-        return  # only LDS operations that finished long before: something else held the wave up
+        last = dict.fromkeys(last, TO_END)  # slower than any seen; the counters leave no one else
     stops = sorted({min(t, end) for t in last.values() if t > begin})
     for stop in stops:
         ops = [op for op in candidates.values() if last[op.r] >= stop]

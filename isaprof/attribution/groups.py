@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from isaprof.attribution.model import Cause
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -11,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def by_culprit(analysis: Analysis) -> pd.DataFrame:
-    """Wait cycles by the line to blame, largest first.
+    """Wait cycles by the line to blame, largest first; launch is left out, nobody waits there for a line.
 
     Columns: culprit (-1: nobody is named), text ("" for -1), cause (the
     largest of its causes), cycles (all waits charged to it), share (of all
@@ -22,6 +24,7 @@ def by_culprit(analysis: Analysis) -> pd.DataFrame:
 
     blame = analysis.culprits
     text = analysis.lines["text"].tolist()
+    blame = blame[~blame["cause"].astype(str).isin((Cause.LAUNCH, Cause.ISSUE))]
     ordered = blame.assign(cause=blame["cause"].astype(str)).sort_values(
         ["culprit", "cycles"], ascending=[True, False], kind="stable"
     )

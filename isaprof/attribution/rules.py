@@ -56,8 +56,7 @@ ORDER_RULES: tuple[OrderRule, ...] = (
     ),
     OrderRule(
         "SALU to VMEM", Cls.SALU, Cls.VMEM, "salu_to_vmem", Cause.SALU_DEP,
-        "vector memory waits until the wave's scalar operations have retired",
-        requires="wait_valu_retired", slack=3,
+        "vector memory waits until the wave's scalar operations have retired", slack=3,
     ),
     OrderRule(
         "VALU-written SGPR to SALU", Cls.VALU_SGPR, Cls.SALU | Cls.SMEM, "valu_sgpr_to_salu", Cause.VALU_DEP,
@@ -82,8 +81,7 @@ ORDER_RULES: tuple[OrderRule, ...] = (
 #: Longest seen: 156 on gfx950 with two waves per SIMD, 80 on gfx1201 (public hardware thread traces).
 LDS_DONE: dict[str, int] = {"simd_round_robin": 256, "per_cycle": 160}
 
-#: a leftover this long in front of code the wave has not run yet is taken for an instruction fetch, in
-#: issue slots: bubbles of cold straight-line code are 28-64 cycles on gfx950 (7 slots of 4 and more)
+#: A leftover of so many issue slots, with no other reason, in front of an instruction that the wave runs
+#: for the first time is taken for instruction fetch: cold straight-line code has bubbles of 24-96 cycles on
+#: gfx950 that the same code does not have later (public traces; an inference, not a measured mechanism).
 FETCH_SLOTS = 6
-#: bytes the fetch unit brings at once
-FETCH_LINE = 64

@@ -358,7 +358,8 @@ def render_comparison(comparison: Comparison, *, console: Console | None = None,
             table,
             (
                 str(row["rank"]), _MARKS.get(str(row["status"]), "?"),
-                *(str(row[k]) if row[k] >= 0 else "" for k in ("line_a", "line_b")), text, f"{row['per_wave_a']:,.1f}", f"{row['per_wave_b']:,.1f}", signed(row["delta_per_wave"]),
+                *(str(row[k]) if row[k] >= 0 else "" for k in ("line_a", "line_b")), text,
+                f"{row['per_wave_a']:,.1f}", f"{row['per_wave_b']:,.1f}", signed(row["delta_per_wave"]),
             ),
         )  # fmt: skip
     _show(table, console)

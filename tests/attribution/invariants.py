@@ -1,0 +1,59 @@
+"""The invariants that hold for the Analysis of every capture, real or generated."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from isaprof.attribution.model import CAUSES, Analysis
+from isaprof.capture.model import Capture
+
+
+def amd_totals(capture: Capture) -> dict[int, tuple[int, int, int, int]]:
+    """line -> (hits, latency, stall, idle) by AMD's definitions, the plain way."""
+    out: dict[int, tuple[int, int, int, int]] = {}
+    insts = capture.insts
+    for wave in capture.waves.itertuples():
+        prev = wave.begin
+        rows = insts[insts["wave"] == wave.wave].sort_values("seq")
+        for line, time, stall, duration in zip(
+            rows["line"], rows["time"], rows["stall"], rows["duration"], strict=True
+        ):
+            if pd.isna(line):
+                continue
+            h, la, st, idle = out.get(int(line), (0, 0, 0, 0))
+            out[int(line)] = (h + 1, la + duration, st + stall, idle + max(0, time - prev))
+            prev = max(prev, time + duration)
+    return out
+
+
+def check(capture: Capture, analysis: Analysis) -> None:
+    """Conservation, tiling, AMD's totals, sums of every table: exact integers."""
+    s, lines, waves = analysis.segments, analysis.lines, analysis.waves
+    assert (s["cycles"] > 0).all()
+    per_wave = s.groupby("wave")["cycles"].sum()
+    assert {w: per_wave.get(w, 0) for w in waves["wave"]} == dict(
+        zip(waves["wave"], waves["end"] - waves["begin"], strict=True)
+    )
+    for wave, rows in s.groupby("wave"):
+        begin, end = rows["begin"].to_numpy(), (rows["begin"] + rows["cycles"]).to_numpy()
+        whole = waves[waves["wave"] == wave].iloc[0]
+        assert (begin[0], end[-1]) == (whole["begin"], whole["end"])
+        assert (begin[1:] == end[:-1]).all()
+    assert int(s["cycles"].sum()) == analysis.total_cycles == int(analysis.causes["cycles"].sum())
+    assert set(analysis.causes["cause"]) <= {str(c) for c in CAUSES}
+    totals = amd_totals(capture)
+    for row in lines.itertuples():
+        assert (row.hits, row.latency, row.stall, row.idle) == totals.get(row.line, (0, 0, 0, 0))
+        assert row.wait == row.stall + row.idle
+    sums = analysis.line_causes.groupby("line")["cycles"].sum()
+    assert {i: sums.get(i, 0) for i in lines["line"]} == dict(zip(lines["line"], lines["wait"], strict=True))
+    assert int(analysis.culprits["cycles"].sum()) == int(lines["wait"].sum())
+    causes = [c for c in waves.columns if c in {str(x) for x in CAUSES}]
+    assert (waves[causes].sum(axis=1) == waves["cycles"]).all()
+    assert analysis.overlap_cycles >= 0
+    ranks = lines.loc[lines["rank"] > 0].sort_values("rank")
+    assert list(ranks["rank"]) == list(range(1, len(ranks) + 1))
+    assert ranks["lost"].is_monotonic_decreasing
+    assert ((lines["heat"] >= 0) & (lines["heat"] <= 1)).all()
+    assert np.issubdtype(s["cycles"].dtype, np.integer)
