@@ -6,7 +6,7 @@ import json
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -23,6 +23,14 @@ if TYPE_CHECKING:
 class BackendName(StrEnum):
     simulator = "simulator"
     rocprofv3 = "rocprofv3"
+
+
+class Show(NamedTuple):
+    """How the result is printed."""
+
+    as_json: bool
+    hottest: int
+    all_lines: bool
 
 
 def command(
@@ -52,6 +60,10 @@ def command(
         typer.Option("-o", "--output", metavar="PATH", help="Default: ./<kernel>-<arch>-<n>.isaprof"),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing capture.")] = False,
+    hottest: Annotated[
+        int, typer.Option("--hottest", metavar="N", min=0, help="How many of the hottest lines to list.")
+    ] = 10,
+    all_lines: Annotated[bool, typer.Option("--all", help="List every instruction, in code order.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     max_instructions: Annotated[
         int | None, typer.Option(min=1, help="Stop after so many executed wave instructions.")
@@ -78,10 +90,11 @@ def command(
     out = output or default_path(chosen.name, co.arch)
     if out.exists() and not force:
         raise UsageError("already exists", path=out, hint="choose another name with -o, or pass --force")
+    if out.exists() and not (out / "capture.json").is_file():
+        raise UsageError("exists and is not a capture: --force replaces captures only", path=out)
+    show = Show(as_json, hottest, all_lines)
     if backend is BackendName.rocprofv3:
-        return _hardware(
-            co, kernel_object, chosen, resolved, out, dry_run=dry_run, force=force, as_json=as_json
-        )
+        return _hardware(co, kernel_object, chosen, resolved, out, show, dry_run=dry_run, force=force)
     from isaprof.backends.simulator import MAX_INSTRUCTIONS, Simulator
 
     simulator = Simulator(
@@ -105,7 +118,7 @@ def command(
 
     with Bar() as bar:
         raw = simulator.capture(bar.update)
-    return _finish(raw, out, force=force, as_json=as_json)
+    return _finish(raw, out, show, force=force)
 
 
 def _hardware(
@@ -114,17 +127,17 @@ def _hardware(
     kernel: Kernel,
     resolved: ResolvedLaunch,
     out: Path,
+    show: Show,
     *,
     dry_run: bool,
     force: bool,
-    as_json: bool,
 ) -> int:
     from isaprof.backends.rocprofv3 import Rocprofv3
 
     backend = Rocprofv3(co, path.absolute(), kernel, resolved, out.with_suffix(".rocprofv3").absolute())
     if dry_run:
         plan = {"schema_version": 1, **backend.describe()}
-        if as_json:
+        if show.as_json:
             print(json.dumps(plan))
         else:
             print(json.dumps(plan["spec"], indent=1))
@@ -134,10 +147,10 @@ def _hardware(
 
     with Bar() as bar:
         raw = backend.capture(bar.update)
-    return _finish(raw, out, force=force, as_json=as_json)
+    return _finish(raw, out, show, force=force)
 
 
-def _finish(raw: RawCapture, out: Path, *, force: bool, as_json: bool) -> int:
+def _finish(raw: RawCapture, out: Path, show: Show, *, force: bool) -> int:
     """Save, analyse, print; exit 5 where the output was wrong."""
     from dataclasses import asdict
 
@@ -148,12 +161,12 @@ def _finish(raw: RawCapture, out: Path, *, force: bool, as_json: bool) -> int:
     capture = save(out, meta, raw.tables, raw.code_objects, force=force)
     analysis = analyse(capture)
     verification = meta.get("verification") or {}
-    if as_json:
+    if show.as_json:
         print(json.dumps(summary(capture, analysis)))
     else:
         from isaprof.views import table
 
-        table.render(analysis)
+        table.render(analysis, hottest=show.hottest, all_lines=show.all_lines)
         print(verdict(verification))
         print(out)
     if verification.get("verified") is False:

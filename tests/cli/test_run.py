@@ -267,6 +267,22 @@ amdhsa.kernels:
     return link([assemble(source, "gfx942")])
 
 
+def test_an_output_never_written_is_noticed(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("k.co").write_bytes(tiny("s_endpgm"))
+    Path("k.launch.toml").write_text(TINY_LAUNCH + '[reference]\nfunction = "successor"\n')
+    assert run("k.co", "--json") == 5
+    verdict = json.loads(capsys.readouterr().out)["verification"]
+    assert (verdict["verified"], verdict["unwritten"]) == (False, 64)
+
+
+def test_all_lists_every_instruction(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plus = data_dir / "sqtt/gfx950/plus_run0/kernel.co"
+    assert run(plus, "--hottest", "0", "--all") == 0
+    out = capsys.readouterr().out
+    for text in isaprof.open(captures()[0]).code["text"]:
+        assert text in out
+
+
 TINY_LAUNCH = """
 schema_version = 1
 [kernel]
