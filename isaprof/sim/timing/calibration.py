@@ -48,12 +48,14 @@ _RDNA: dict[str, Fact] = {
     **facts("cycles of issue taken by an instruction without a packet right behind a wait", _BOTH, "M",
             untraced_slot=1),
     **facts("instructions", src.INFERRED, "D", lds_queue=16, vmem_queue=32),
-    **facts("", src.DELAY, valu_sgpr_scope="wave"),
+    **facts("cycles between LDS instructions of a CU", _BOTH, "M", lds_issue_spacing=1),
     **facts("", _BOTH, "M", immediate_record="from_last_end"),
     **facts("SIMDs in placement order", _BOTH, "M", simd_order=(0, 2, 1, 3)),
     **facts("SIMD -> CU half", f"{_BOTH}, workgroups land on SIMDs 0 and 2, then 1 and 3", "D",
             simd_half=(0, 1, 0, 1)),
-    **facts("bytes fetched at once", f"{src.TG_GFX12}, position of the only miss", "D", icache_fetch_bytes=256),
+    **facts("bytes fetched at once", f"{src.TG_GFX12}, place of the only miss", "D", icache_fetch_bytes=256),
+    # the only miss came 1535 cycles after the end of a block that took as long; later blocks never missed
+    **facts("blocks fetched ahead of a wave", f"{_BOTH}, place of the only miss", "D", icache_blocks_ahead=1),
     **facts("cycles", src.INFERRED, "D", bpermute_latency=40, bpermute_issue=1, gds_latency=200,
             export_latency=16, message_latency=50, atomic_lane_cycles=1),
     **facts("wave32s of a wave64 VALU instruction", src.ACO, "B", wave64_halves=2),
@@ -61,13 +63,14 @@ _RDNA: dict[str, Fact] = {
 
 _CDNA: dict[str, Fact] = {
     **_ALL,
-    **facts("", src.FLYDSL, "M", valu_sgpr_scope="register"),
+    **facts("cycles between LDS instructions of a SIMD pair", src.FLYDSL, "M", lds_issue_spacing=4),
     **facts("", f"{src.FLYDSL}: a wait's stall is its whole duration", "M", immediate_record="whole"),
     **facts("cycles", src.FLYDSL, "M", untraced_slot=0, salu_multiply=4, salu_float=4,
             salu_slack=0, exec_start=0, matrix_release=0, valu_release=0),
     **facts("SIMDs in placement order", src.FLYDSL, "M", simd_order=(0, 2, 1, 3)),
     **facts("SIMD -> LDS port", src.FLYDSL, "M", simd_half=(0, 0, 1, 1)),
     **facts("bytes fetched at once", src.RECALLED, "C", icache_fetch_bytes=128),
+    **facts("blocks fetched ahead; part of the bubbles", src.FLYDSL, "D", icache_blocks_ahead=0),
     # straight-line cold code shows bubbles of 28-64; a branch to a cold line 232-252
     **facts("cycles", src.FLYDSL, "M", icache_sequential_miss=48, icache_branch_miss=240),
     **facts("instructions", f"{src.GLUON}; 12 to 15 seen in {src.FLYDSL}", "A", vmem_queue=12),

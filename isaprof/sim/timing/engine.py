@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import accumulate
 
@@ -27,39 +26,15 @@ from isaprof.isa.model import Category
 from isaprof.sim.timing.calibration import Constants
 from isaprof.sim.timing.dispatch import Dispatcher, Place
 from isaprof.sim.timing.lines import CODE, PORT_NONE, PORT_VALU, PORTS, REGISTERS, Lines
-from isaprof.sim.timing.paths import Paths
+from isaprof.sim.timing.paths import LOCAL, Paths
 from isaprof.sim.timing.scoreboard import SLOTS, Kind, Slot
+from isaprof.sim.timing.state import NEVER, Group, Records, counter_free, producer
 from isaprof.sim.timing.units import Fetch, LdsUnit, ScalarUnit, VectorMemoryUnit
 
-NEVER = -(1 << 40)
 _WAVE_BITS = 20
 _WAVE_MASK = (1 << _WAVE_BITS) - 1
 _JUMP, _NEXT = CODE[Category.JUMP], CODE[Category.NEXT]
 _IMMED, _MESSAGE = CODE[Category.IMMED], CODE[Category.MESSAGE]
-
-
-@dataclass(slots=True)
-class Records:
-    """Output, one entry a record; those of one wave are in program order."""
-
-    wave: list[int] = field(default_factory=list)
-    step: list[int] = field(default_factory=list)  #: position in the wave's path
-    time: list[int] = field(default_factory=list)
-    stall: list[int] = field(default_factory=list)
-    duration: list[int] = field(default_factory=list)
-    category: list[int] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class _Group:
-    """A resident workgroup and its barrier."""
-
-    number: int
-    live: int
-    arrived: int = 0
-    phase: int = 0  #: completed barriers
-    released: int = NEVER  #: when the last one completed
-    waiting: list[int] = field(default_factory=list)
 
 
 class Engine:
@@ -88,7 +63,7 @@ class Engine:
         self.board = [NEVER] * (n * SLOTS)
         self.outstanding: list[list[int]] = [[] for _ in range(n * len(counter_max))]
         self.stored = [NEVER] * n
-        self.group: list[_Group | None] = [None] * n
+        self.group: list[Group | None] = [None] * n
         self.signalled = [-1] * n  #: barrier phase of the wave's last signal
         self.arrival = [(0, 0)] * n  #: time and stall of the barrier it waits at
         self.fresh: list[tuple[int, int, bool]] = []  #: (wave, cycle, after a taken branch) to look at next
@@ -135,7 +110,6 @@ class Engine:
         queued = k["valu_queue"] > 1
         depth = k["valu_queue"]
         exec_start, untraced_slot, slack = k["exec_start"], k["untraced_slot"], k["salu_slack"]
-        sgpr_wait = k["valu_sgpr_to_salu"] if k["valu_sgpr_scope"] == "register" else 0
         grain, whole = k["time_grain"], k["immediate_record"] == "whole"
         one_port = k["valu_per_turn"] == 1
         simds = self.dispatcher.simds
@@ -153,6 +127,18 @@ class Engine:
         delay_id, delay_left = [0] * n_waves, [0] * n_waves
         after_valu, after_wait = [False] * n_waves, [False] * n_waves
         valu_slot = int(Slot.VALU)
+        trans_kind = int(Kind.TRANS)
+        matrix_kind = int(Kind.MATRIX)
+        salu_kind = int(Kind.SALU)
+        vmem_kind = int(Kind.VMEM)
+        lds_kind = int(Kind.LDS)
+        branch_kind = int(Kind.BRANCH)
+        message_kind = int(Kind.MESSAGE)
+        wait_kind = int(Kind.WAIT)
+        delay_kind = int(Kind.DELAY)
+        immed_kind = int(Kind.IMMED)
+        barrier_wait_kind = int(Kind.BARRIER_WAIT)
+        delay_alu_kind = int(Kind.DELAY_ALU)
         issued = 0
 
         while True:
@@ -184,16 +170,16 @@ class Engine:
                             t = queue[simd * depth + queue_n[simd] % depth]
                             if t > free:
                                 free = t
-                            if kind == 1 and trans_free[simd] > free:
+                            if kind == trans_kind and trans_free[simd] > free:
                                 free = trans_free[simd]
                         else:
                             a, b = port_a[simd], port_b[simd]
                             free = (a if a > b else b) if alone[line] else (b if a > b else a)
-                            if kind == 2:
+                            if kind == matrix_kind:
                                 if matrix_free[simd] > free:
                                     free = matrix_free[simd]
                                 free -= scale[line]
-                    elif kind == 3:
+                    elif kind == salu_kind:
                         t = salu_free[simd] - slack
                         if t > free:
                             free = t
@@ -201,14 +187,14 @@ class Engine:
                             t = queue[simd * depth + queue_n[simd] % depth]
                             if t > free:
                                 free = t
-                    elif kind == 6:
+                    elif kind == lds_kind:
                         free = max(free, self.lds.free(simd))
-                    elif kind == 5:
+                    elif kind == vmem_kind:
                         free = max(free, self.vmem.free(simd))
                     for c in counters_of[line]:
                         pending = outstanding[w * n_counters + c]
                         if len(pending) >= counter_max[c]:
-                            free = max(free, _counter_free(pending, counter_max[c], now))
+                            free = max(free, counter_free(pending, counter_max[c], now))
                     if free > now:
                         if free % grain:
                             free += grain - free % grain
@@ -223,7 +209,7 @@ class Engine:
                 shifted = now  # where the VALU's result times count from
                 ready = ready_of[w]
                 base = now + block[line]
-                if kind <= 2:
+                if kind <= matrix_kind:
                     stall = now - ready
                     r_wave.append(w)
                     r_step.append(step)
@@ -244,7 +230,7 @@ class Engine:
                             if t > start:
                                 start = t
                         cycles = pipe[line]
-                        if kind == 1:
+                        if kind == trans_kind:
                             if trans_exec[simd] > start:
                                 start = trans_exec[simd]
                             trans_exec[simd] = start + cycles
@@ -264,7 +250,7 @@ class Engine:
                             registers[o + r] = t
                         shifted = start - exec_start
                     else:
-                        if kind == 2:
+                        if kind == matrix_kind:
                             shifted = now + scale[line]
                             matrix_free[simd] = shifted + pipe[line]
                             port_a[simd] = shifted + busy[line]
@@ -277,13 +263,10 @@ class Engine:
                             port_b[simd] = now + busy[line]
                         if one_port:
                             port_b[simd] = port_a[simd] = max(port_a[simd], port_b[simd])
-                        o = w * REGISTERS
-                        for r in write[write_ptr[line] : write_ptr[line + 1]]:
-                            registers[o + r] = now
                     after_valu[w], after_wait[w] = True, False
-                elif kind <= 9:
+                elif kind <= message_kind:
                     category = categories[line]
-                    if kind == 8:
+                    if kind == branch_kind:
                         if path_taken[step] or category != _JUMP:
                             taken = True
                             base = now + L.taken[line]
@@ -299,10 +282,10 @@ class Engine:
                     r_category.append(category)
                     if ready + t > last_end[w]:
                         last_end[w] = ready + t
-                    if kind == 3:
+                    if kind == salu_kind:
                         t = salu_free[simd]
                         salu_free[simd] = (t if t > now else now) + pipe[line]
-                    elif kind != 8:
+                    elif kind != branch_kind:
                         self._memory(w, line, kind, simd, path_event[step], now)
                         if clause[w]:
                             clause[w] -= 1
@@ -310,7 +293,7 @@ class Engine:
                             if clause[w]:
                                 ports[at] += grain
                     after_valu[w] = after_wait[w] = False
-                elif kind <= 12:  # wait, nop, other internal
+                elif kind <= immed_kind:  # wait, nop, other internal
                     time = last_end[w] if NEVER < last_end[w] < now else now
                     t = now - time + grain
                     r_wave.append(w)
@@ -324,7 +307,7 @@ class Engine:
                         clause[w] = L.clause[line]
                     if L.priority[line] >= 0:
                         self.priority[w] = L.priority[line]
-                    after_valu[w], after_wait[w] = False, kind == 10
+                    after_valu[w], after_wait[w] = False, kind == wait_kind
                 else:
                     if self._control(w, line, kind, step, now):
                         continue
@@ -348,20 +331,20 @@ class Engine:
                     fetched[w] = fetch_of[line]
                     base = fetch.block(base, fetched[w], branch=taken)
                 taken = False
-                if kind >= 17 and after_wait[w]:
+                if kind >= delay_alu_kind and after_wait[w]:
                     base += untraced_slot
                     after_wait[w] = False
-                if kind == 17:
+                if kind == delay_alu_kind:
                     first, delay_left[w], delay_id[w] = L.delay[line]
                     if first:
-                        t = _producer(first, w, recent_valu, valu_n, recent_trans, trans_n, board)
+                        t = producer(first, w, recent_valu, valu_n, recent_trans, trans_n, board)
                         if t > base:
                             base = t
                 elif delay_id[w]:
                     if delay_left[w]:
                         delay_left[w] -= 1
                     else:
-                        t = _producer(delay_id[w], w, recent_valu, valu_n, recent_trans, trans_n, board)
+                        t = producer(delay_id[w], w, recent_valu, valu_n, recent_trans, trans_n, board)
                         if t > base:
                             base = t
                         delay_id[w] = 0
@@ -370,26 +353,20 @@ class Engine:
                     t = board[o + rule_slot[i]] + rule_add[i]
                     if t > base:
                         base = t
-                if kind >= 17:
+                if kind >= delay_alu_kind:
                     step += 1
                     continue
-                if sgpr_wait:
-                    o = w * REGISTERS
-                    for r in read[read_ptr[line] : read_ptr[line + 1]]:
-                        t = registers[o + r] + sgpr_wait
-                        if t > base:
-                            base = t
                 ready_of[w] = base
-                if kind == 10:
+                if kind == wait_kind:
                     for c, n in L.waits[line]:
                         pending = outstanding[w * n_counters + c]
                         if len(pending) > n and pending[-n - 1] > base:
                             base = pending[-n - 1]
                     if base % grain:
                         base += grain - base % grain
-                elif kind == 11:
+                elif kind == delay_kind:
                     base += L.cycles[line] - grain
-                elif kind == 15:
+                elif kind == barrier_wait_kind:
                     parked = True
                     self._barrier_wait(w, step, base)
                 break
@@ -403,7 +380,7 @@ class Engine:
         """Hand a memory, export or message instruction to its unit and raise its counters."""
         L = self.lines
         in_order = True
-        if kind == Kind.LDS or (kind == Kind.VMEM and event >= 0 and self.paths.space[event] == 1):
+        if kind == Kind.LDS or (kind == Kind.VMEM and event >= 0 and self.paths.space[event] == LOCAL):
             done = self.lds.issue(simd, line, event, now)
         elif kind == Kind.VMEM:
             done = self.vmem.issue(simd, line, event, now)
@@ -459,7 +436,7 @@ class Engine:
         self._push(w, end)
         return True
 
-    def _group(self, w: int) -> _Group:
+    def _group(self, w: int) -> Group:
         group = self.group[w]
         assert group is not None
         return group
@@ -467,12 +444,12 @@ class Engine:
     def _push(self, w: int, t: int) -> None:
         heappush(self.heap, (t * 4 + 3 - self.priority[w]) << _WAVE_BITS | w)
 
-    def _arrive(self, group: _Group, now: int) -> None:
+    def _arrive(self, group: Group, now: int) -> None:
         group.arrived += 1
         if group.arrived >= group.live:
             self._release(group, now)
 
-    def _release(self, group: _Group, now: int) -> None:
+    def _release(self, group: Group, now: int) -> None:
         """All live waves have arrived: those that wait go on."""
         group.arrived = 0
         group.phase += 1
@@ -512,7 +489,7 @@ class Engine:
     def _launch(self, now: int) -> None:
         while (got := self.dispatcher.launch(now)) is not None:
             number, places = got
-            group = _Group(number, len(places))
+            group = Group(number, len(places))
             for w, place in enumerate(places, self.first_wave[number]):
                 self.group[w] = group
                 self.place[w] = place
@@ -529,31 +506,3 @@ class Engine:
         elif group.arrived >= group.live:
             self._release(group, now)
         self._launch(now)
-
-
-def _counter_free(pending: list[int], most: int, now: int) -> int:
-    """When a counter is below its maximum again; completed entries are forgotten."""
-    gone = 0
-    while gone < len(pending) and pending[gone] <= now:
-        gone += 1
-    del pending[:gone]
-    return pending[-most] if len(pending) >= most else NEVER
-
-
-def _producer(
-    which: int,
-    w: int,
-    recent_valu: list[int],
-    valu_n: list[int],
-    recent_trans: list[int],
-    trans_n: list[int],
-    board: list[int],
-) -> int:
-    """When the result that an s_delay_alu id names can be used (ids: AMD ISA guide, S_DELAY_ALU)."""
-    if which <= 4:
-        return recent_valu[w * 4 + (valu_n[w] - which) % 4]
-    if which <= 7:
-        return recent_trans[w * 4 + (trans_n[w] - (which - 4)) % 4]
-    if which == 8:
-        return NEVER  # FMA_ACCUM_CYCLE_1: forwarded, no visible delay
-    return board[w * SLOTS + Slot.SALU] + which - 7

@@ -21,13 +21,8 @@ from isaprof.sim.timing.scoreboard import RULES, Kind, Slot
 PORT_VALU, PORT_SALU, PORT_SMEM, PORT_VMEM, PORT_LDS, PORT_BRANCH, PORT_EXPORT, PORT_NONE = range(8)
 PORTS = 8
 
-#: register numbers of a wave: VGPRs, AGPRs, then SGPRs and the named ones
-_BASE = {
-    RegClass.VGPR: 0, RegClass.AGPR: 512, RegClass.SGPR: 768, RegClass.TTMP: 896,
-    RegClass.VCC: 912, RegClass.EXEC: 914, RegClass.M0: 916, RegClass.SCC: 917,
-}  # fmt: skip
-REGISTERS = 920
-FIRST_SCALAR = 768
+#: VGPRs a wave can name
+REGISTERS = 256
 
 #: codes of the trace categories in the loop's output
 CATEGORIES = tuple(c.value for c in Category)
@@ -111,7 +106,6 @@ class _Decoder:
         self.period: int = k["issue_period"]
         self.queued: bool = k["valu_queue"] > 1
         self.halves: int = k.get("wave64_halves", 1) if wave_size == 64 else 1
-        self.per_register: bool = k["valu_sgpr_scope"] == "register"
         self.rules = RULES[k["issue_model"]]
         self.alone = re.compile("|".join(k.get("valu_alone", ())) or r"(?!)")
         self.packed = re.compile(k.get("packed_f32_pattern", r"(?!)"))
@@ -205,18 +199,11 @@ class _Decoder:
         return 0
 
     def _registers(self, i: Instruction, kind: Kind) -> None:
-        """Registers whose readiness the loop checks: VALU results in the queue, VALU-written SGPRs."""
+        """VGPRs whose readiness decides when an instruction in the VALU queue executes."""
         o = self.out
-        valu = kind in (Kind.VALU, Kind.TRANS, Kind.MATRIX)
-        if valu and self.queued:
-            o.read.extend(_numbers(i.reads, (RegClass.VGPR,)))
-            o.write.extend(_numbers(i.writes, (RegClass.VGPR,)))
-        elif self.per_register:
-            scalars = (RegClass.SGPR, RegClass.VCC, RegClass.EXEC)
-            if kind in (Kind.SALU, Kind.SMEM):
-                o.read.extend(_numbers(i.reads, scalars))
-            elif valu:
-                o.write.extend(_numbers(i.writes, scalars))
+        if kind in (Kind.VALU, Kind.TRANS, Kind.MATRIX) and self.queued:
+            o.read.extend(_vgprs(i.reads))
+            o.write.extend(_vgprs(i.writes))
         o.read_ptr.append(len(o.read))
         o.write_ptr.append(len(o.write))
 
@@ -351,8 +338,8 @@ def _is_store(i: Instruction) -> bool:
     return i.mem is not None and i.mem.store and not (i.mem.load and not i.mem.atomic)
 
 
-def _numbers(spans: Sequence[RegSpan], classes: tuple[RegClass, ...]) -> list[int]:
-    return [_BASE[s.cls] + n for s in spans if s.cls in classes for n in range(s.index, s.index + s.count)]
+def _vgprs(spans: Sequence[RegSpan]) -> list[int]:
+    return [n for s in spans if s.cls is RegClass.VGPR for n in range(s.index, s.index + s.count)]
 
 
 def _immediate(i: Instruction) -> int:

@@ -65,7 +65,7 @@ def simulate(
         Fetch(k, entry, end, warm=resources.warm, prefetch=resources.inst_prefetch_bytes),
         VectorMemoryUnit(k, lines, paths, memory),
         LdsUnit(k, lines, paths),
-        ScalarUnit(k, lines, paths, memory),
+        ScalarUnit(paths, memory),
     )
     engine = Engine(k, lines, paths, dispatcher, units, [k["counter_max"][n] for n in names])
     total = len(paths.line)

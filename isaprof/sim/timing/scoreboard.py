@@ -85,6 +85,8 @@ PER_CYCLE: tuple[Rule, ...] = (
 ROUND_ROBIN: tuple[Rule, ...] = (
     Rule(_MEMORY, Slot.VALU, "valu_to_mem"),
     Rule((Kind.VMEM,), Slot.SALU, "salu_to_vmem", "sgpr"),
+    # seen for SALU instructions that do not read the register, too
+    Rule((Kind.SMEM, Kind.SALU), Slot.VSGPR, "valu_sgpr_to_salu"),
     Rule((Kind.BRANCH,), Slot.SCC, "salu_to_branch", "scc"),
     Rule((Kind.BRANCH,), Slot.SEXEC, "salu_to_branch", "exec"),
     Rule((Kind.BRANCH,), Slot.SVCC, "salu_to_branch", "vcc"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from isaprof.sim.timing.calibration import Constants
 from isaprof.sim.timing.lines import Lines
 from isaprof.sim.timing.memory import Cache, Memory
-from isaprof.sim.timing.paths import LOCAL, SCALAR, VECTOR, Paths
+from isaprof.sim.timing.paths import Paths
 
 
 def by_width(table: dict[int, int], width: int) -> int:
@@ -30,13 +30,14 @@ class LdsUnit:
         self.busy_until = [0, 0]
         self.starts = [[0] * self.depth, [0] * self.depth]
         self.count = [0, 0]
+        self.spacing: int = k["lds_issue_spacing"]
+        self.next_issue = [0, 0]
         self.share: int = k.get("lds_port_share", 1)
-        self.grain: int = k["time_grain"]
 
     def free(self, simd: int) -> int:
         """Cycle from which the port's queue takes another access."""
         h = self.half[simd]
-        return self.starts[h][self.count[h] % self.depth]
+        return max(self.next_issue[h], self.starts[h][self.count[h] % self.depth])
 
     def issue(self, simd: int, line: int, event: int, now: int) -> int:
         """Accept an access at ``now``; the cycle its data is there."""
@@ -53,6 +54,7 @@ class LdsUnit:
             extra = round(more * per_pass)
         h = self.half[simd]
         start = max(now, self.busy_until[h])
+        self.next_issue[h] = now + self.spacing
         self.busy_until[h] = start + max(1, round(cycles)) + extra
         self.starts[h][self.count[h] % self.depth] = start
         self.count[h] += 1
@@ -106,10 +108,10 @@ class VectorMemoryUnit:
 
 
 class ScalarUnit:
-    """Scalar loads; the scalar ALU's backlog."""
+    """Scalar memory."""
 
-    def __init__(self, k: Constants, lines: Lines, paths: Paths, memory: Memory) -> None:
-        self.k, self.lines, self.paths, self.memory = k, lines, paths, memory
+    def __init__(self, paths: Paths, memory: Memory) -> None:
+        self.paths, self.memory = paths, memory
 
     def issue(self, line: int, event: int, now: int) -> int:
         """Accept a scalar memory instruction; the cycle its data is there."""
@@ -123,7 +125,8 @@ class Fetch:
 
     Before the first wave of a cold start issues, its first block and the code
     named by the kernel descriptor's prefetch size are fetched; waves that come
-    meanwhile wait for the same fetch.
+    meanwhile wait for the same fetch. A wave that enters a block has the next
+    ones fetched (constant ``icache_blocks_ahead``).
     """
 
     def __init__(self, k: Constants, entry: int, end: int, *, warm: bool, prefetch: int | None) -> None:
@@ -132,18 +135,19 @@ class Fetch:
         self.start_cold: int = self.start_warm if warm else k["wave_start_cold"]
         self.sequential: int = k.get("icache_sequential_miss", k["icache_miss_cold"])
         self.branch: int = k.get("icache_branch_miss", k["icache_miss_cold"])
+        self.ahead: int = k["icache_blocks_ahead"]
         self.cache = Cache(max(1, k["icache_bytes"] // size))
         self.warm = warm
-        self.first = entry // size
-        code_end = end if prefetch is None and "icache_sequential_miss" not in k else entry + (prefetch or 1)
-        self.ahead = range(self.first, max(self.first, (code_end - 1) // size) + 1)
+        first = entry // size
+        self.prefetched = range(first, max(entry, min(end, entry + (prefetch or 0)) - 1) // size + 1)
+        self.last = (end - 1) // size
         self.ready: int | None = None
 
     def begin(self, begin: int) -> int:
         """When a wave that begins at ``begin`` can issue its first instruction."""
         if self.ready is None:
             self.ready = begin + self.start_cold
-            for block in self.ahead:
+            for block in self.prefetched:
                 self.cache.fill(block, self.ready)
         return max(begin + self.start_warm, self.ready)
 
@@ -153,7 +157,8 @@ class Fetch:
         if ready is None:
             ready = t if self.warm else t + (self.branch if branch else self.sequential)
             self.cache.fill(block, ready)
-        return max(t, ready)
-
-
-__all__ = ["LOCAL", "SCALAR", "VECTOR", "Fetch", "LdsUnit", "ScalarUnit", "VectorMemoryUnit", "by_width"]
+        t = max(t, ready)
+        for more in range(block + 1, min(block + self.ahead, self.last) + 1):
+            if self.cache.touch(more) is None:
+                self.cache.fill(more, t if self.warm else t + self.sequential)
+        return t

@@ -24,40 +24,36 @@ class Recording:
     table: tables.ArchTable
     waves: list[dict[str, Any]]
     one_group: bool  #: the waves are one workgroup (with barriers), not one each
-    prefetch: int | None  #: bytes of code fetched ahead: none for the assembled test kernels
+    warm: bool  #: code was there: the wave had waited for memory before it left its first block
     simds: tuple[int, ...]  #: SIMDs that ran the same waves at the same time; only the first was traced
 
     def replay(self) -> list[list[tuple[int, int, int, int, str]]]:
         """Model records (line, time, stall, duration, category) of every wave at its recorded place."""
-        waves = [self._trace(n, w) for n, w in enumerate(self.waves)]
-        places = [Place(w["simd"], w["slot"], w["begin"]) for w in self.waves]
-        for simd in self.simds[1:]:
-            waves += [self._trace(n, w) for n, w in enumerate(self.waves)]
-            places += [Place(simd, w["slot"], w["begin"]) for w in self.waves]
+        out: list[list[tuple[int, int, int, int, str]]] = [[] for _ in self.waves]
+        for r in self.tables()["insts"].itertuples():
+            if r.wave < len(out):
+                out[r.wave].append((r.line, r.time, r.stall, r.duration, str(r.category)))
+        return out
+
+    def tables(self) -> dict[str, Any]:
+        """All tables of the replay."""
+        waves, places = [], []
+        for simd in self.simds:
+            for n, w in enumerate(self.waves):
+                waves.append(self._trace(n, w))
+                places.append(Place(simd or w["simd"], w["slot"], w["begin"]))
+        groups, where = [WorkgroupTrace(w.workgroup, [w], 512) for w in waves], [[p] for p in places]
         if self.one_group:
             groups, where = [WorkgroupTrace((0, 0, 0), waves, 512)], [places]
-        else:
-            groups = [WorkgroupTrace(w.workgroup, [w], 512) for w in waves]
-            where = [[p] for p in places]
-        size = 64 if self.table.generation == "gfx9" else 32
-        result = simulate(
-            self.listing,
-            self.table,
-            groups,
-            resources=Resources(
-                32,
-                512,
-                len(waves) if self.one_group else 1,
-                size,
-                workgroups=1024,
-                inst_prefetch_bytes=self.prefetch,
-            ),
-            places=where,
+        resources = Resources(
+            vgprs=32,
+            lds_bytes=512,
+            waves_per_workgroup=len(waves) if self.one_group else 1,
+            wave_size=64 if self.table.generation == "gfx9" else 32,
+            workgroups=1024,
+            warm=self.warm,
         )
-        out: list[list[tuple[int, int, int, int, str]]] = [[] for _ in waves]
-        for r in result.tables["insts"].itertuples():
-            out[r.wave].append((r.line, r.time, r.stall, r.duration, str(r.category)))
-        return out[: len(self.waves)]
+        return simulate(self.listing, self.table, groups, resources=resources, places=where).tables
 
     def _trace(self, number: int, wave: dict[str, Any]) -> WaveTrace:
         lines, taken = self.path(wave)
@@ -98,13 +94,10 @@ def load(data: Path, arch: str, example: str) -> list[Recording]:
         entry = next(t for t in meta["traces"] if t["file"] == trace["file"])
         program = meta["programs"][entry.get("program", 0)]
         listing = disassemble((folder / program["file"]).read_bytes(), arch=target)
-        ordinary = program["elf"] == "ordinary"
+        # compiled RDNA kernels have their code prefetched; it is cold in the assembled ones and on gfx950
+        warm = program["elf"] == "ordinary" and arch != "gfx950"
         simds = (0, 1, 2, 3) if example == "gemm" and arch != "gfx950" else (0,)
-        out.append(
-            Recording(
-                listing, tables.get(target), trace["waves"], example == "sync", None if ordinary else 0, simds
-            )
-        )
+        out.append(Recording(listing, tables.get(target), trace["waves"], example == "sync", warm, simds))
     return out
 
 

@@ -1,0 +1,89 @@
+"""The model against public hardware traces, with the constants of the built-in tables.
+
+No constant was fitted on one file to pass it; the bounds are the agreement
+reached, and the target (80 % of issue gaps within 2 cycles on RDNA, one slot of
+4 on CDNA) where the agreement is better than that.
+"""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.sim.timing import hardware
+
+CASES = {
+    # example: (tolerance in cycles, least share of gaps within it, largest error of their sum)
+    ("gfx1100", "gemm"): (2, 0.88, 0.05),
+    ("gfx1100", "sync"): (2, 0.80, 0.05),
+    ("gfx1200", "gemm"): (2, 0.80, 0.13),  # LDS contention of 32 waves is underestimated
+    ("gfx1200", "sync"): (2, 0.80, 0.05),
+    ("gfx1200", "handwritten"): (2, 0.85, 0.05),
+    ("gfx950", "gemm"): (4, 0.80, 0.05),
+}
+
+
+@pytest.mark.parametrize(("arch", "example"), list(CASES))
+def test_issue_gaps_between_memory_waits(data_dir: Path, arch: str, example: str) -> None:
+    tolerance, share, total_error = CASES[arch, example]
+    recordings = hardware.load(data_dir, arch, example)
+    assert recordings
+    for recording in recordings:
+        rows = [g for wave in hardware.gaps(recording) for g in wave]
+        # cold misses of code (over 1000 cycles) and waits for memory have their own, device-dependent error
+        rows = [g for g in rows if not g.memory_wait and g.measured < 1000]
+        assert len(rows) >= 20
+        good = sum(abs(g.measured - g.modelled) <= tolerance for g in rows)
+        assert good / len(rows) >= share
+        measured, modelled = sum(g.measured for g in rows), sum(g.modelled for g in rows)
+        assert abs(modelled - measured) <= total_error * measured
+
+
+def test_handwritten_loop_takes_187_cycles(data_dir: Path) -> None:
+    """Start of an iteration to its branch, one wave alone on the SIMD: 187 cycles in hardware."""
+    (recording,) = hardware.load(data_dir, "gfx1200", "handwritten")
+    alone = recording.waves[1]
+    recording.waves = [alone]
+    (records,) = recording.replay()
+    jumps = [n for n, r in enumerate(records) if r[4] in ("JUMP", "NEXT")]
+    lengths = [
+        records[b][1] + records[b][2] - (records[a + 1][1] + records[a + 1][2])
+        for a, b in itertools.pairwise(jumps)
+    ]
+    assert len(lengths) == 7
+    assert np.median(lengths) == pytest.approx(187, rel=0.05)
+
+
+def test_records_are_booked_as_the_hardware_books_them(data_dir: Path) -> None:
+    """Duration beyond the stall (execution cycles) and categories agree for every record."""
+    for arch, example in CASES:
+        for recording in hardware.load(data_dir, arch, example):
+            for wave, model in zip(recording.waves, recording.replay(), strict=True):
+                assert [r[4] for r in model][:-1] == [_category(r[2], arch) for r in wave["insts"]][:-1]
+                if arch == "gfx950":
+                    continue  # stamps slip by a slot of 4 there
+                for (line, _, stall, duration, category), hw in zip(model[:-1], wave["insts"], strict=False):
+                    text = recording.listing.instructions[line].base
+                    if "barrier" in text:
+                        continue
+                    assert duration - stall == hw[3] - hw[4], (arch, example, text, category)
+
+
+def _category(name: str, arch: str) -> str:
+    name = {"MSG": "MESSAGE"}.get(name, name)
+    return "VMEM" if name == "FLAT" else name
+
+
+def test_states_follow_the_records(data_dir: Path) -> None:
+    """The first wait of a wave shows as one WAIT interval of its length, after IDLE and EXEC."""
+    (recording, *_) = hardware.load(data_dir, "gfx1200", "sync")
+    names = [s for s, _ in recording.waves[0]["states"]]
+    assert names[:3] == ["IDLE", "EXEC", "WAIT"]
+    states = recording.tables()["states"]
+    mine = states[states.wave == 0]
+    assert list(mine.state[:3]) == ["IDLE", "EXEC", "WAIT"]
+    waves = recording.tables()["waves"].iloc[0]
+    assert mine.duration.sum() == waves.end - waves.begin
