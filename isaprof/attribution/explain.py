@@ -80,6 +80,7 @@ class Context:
     records: Records
     simulated: Simulated
     begin: NDArray[np.int64]  #: cycle from which each record could have issued
+    issue: NDArray[np.int64]  #: cycle each record issued
     simd: NDArray[np.int64]  #: dense SIMD number of each record
     unit: NDArray[np.int64]  #: dense CU or WGP number of each record
 
@@ -91,8 +92,9 @@ def explain(code: StaticCode, records: Records, window: NDArray[np.int64], simul
     )
     w = records.w
     ctx = Context(
-        code, records, simulated, begin, records.waves.unit(simd=True)[w], records.waves.unit(simd=False)[w]
-    )
+        code, records, simulated, begin, records.issue,
+        records.waves.unit(simd=True)[w], records.waves.unit(simd=False)[w],
+    )  # fmt: skip
     out = _Collector(len(records))
     hidden = np.flatnonzero(records.hidden)
     trapped = np.where(records.trapped[hidden], CAUSE_CODE[Cause.CONTEXT], CAUSE_CODE[Cause.UNEXPLAINED])
@@ -118,7 +120,7 @@ def _explain_instructions(
 ) -> None:
     """Instructions that go to a pipe: strongest constraint, then pipe, other waves, fetch."""
     code, records = ctx.code, ctx.records
-    issue = records.issue
+    issue = ctx.issue
     period = int(code.table.get("issue_period", 1))
     r = np.flatnonzero(wanted & (issue > ctx.begin))
     full = np.array([k for k in r.tolist() if k in ctx.simulated.full], np.int64)
@@ -200,8 +202,9 @@ def _explain_internal(ctx: Context, found: Constraints, wanted: NDArray[np.bool_
     """Instructions of the sequencer: counter waits, s_nop, s_sleep, barriers, the rest."""
     code, records = ctx.code, ctx.records
     satisfied = int(code.table.get("wait_satisfied", 1))
-    issue = records.issue
+    issue = ctx.issue
     nops = [_nop_cycles(code, i) for i in range(len(code))]
+    is_nop, is_barrier = int(Cls.NOP), int(Cls.BARRIER)
     cls = code.cls[records.line]
     cold = _fetches(ctx, np.arange(len(records)), issue - ctx.begin)
     r = np.flatnonzero(wanted & (issue > ctx.begin))
@@ -211,7 +214,7 @@ def _explain_internal(ctx: Context, found: Constraints, wanted: NDArray[np.bool_
     ):  # fmt: skip
         line = int(records.line[k])
         blocked = min(ready, end)
-        if end - begin <= satisfied and not kind & Cls.NOP and not kind & Cls.BARRIER:
+        if end - begin <= satisfied and not kind & is_nop and not kind & is_barrier:
             out.add_one(k, end, Cause.ISSUE, -1)
             continue
         groups = ctx.simulated.waits.get(k, ())
@@ -221,11 +224,11 @@ def _explain_internal(ctx: Context, found: Constraints, wanted: NDArray[np.bool_
         if blocked > begin:
             out._rows.append((k, blocked, int(found.cause[k]), int(found.culprit[k]), 0))
             begin = blocked
-        if kind & Cls.NOP:
+        if kind & is_nop:
             if (cycles := nops[line]) is not None and end - cycles - begin > satisfied:
                 out.add_one(k, end - cycles, Cause.FETCH if cold[k] else Cause.UNEXPLAINED, -1)
             out.add_one(k, end, Cause.NOP, line)
-        elif kind & Cls.BARRIER:
+        elif kind & is_barrier:
             out.add_one(k, end, Cause.BARRIER, line)
         elif end - begin <= 2 * satisfied:
             out.add_one(k, end, Cause.ISSUE, -1)
@@ -238,7 +241,7 @@ def _nop_cycles(code: StaticCode, line: int) -> int | None:
     x = code.instructions[line]
     if x.base != "s_nop":
         return None
-    m = re.search(r"\d+|0x[0-9a-f]+", x.text.removeprefix("s_nop"))
+    m = re.search(r"0x[0-9a-fA-F]+|\d+", x.text.removeprefix("s_nop"))
     return (int(m.group(), 0) + 1 if m else 1) * int(code.table.get("nop_cycles_per_count", 1))
 
 
@@ -252,7 +255,7 @@ def _explain_wait(
     candidates and marked ambiguous.
     """
     done = LDS_DONE.get(str(ctx.code.table.get("issue_model")), 0)
-    issue = ctx.records.issue
+    issue = ctx.issue
     candidates: dict[int, Op] = {}
     for g in groups:
         candidates.update((op.r, op) for op in g.culprits)

@@ -52,19 +52,25 @@ class Analysis:
     ``segments`` partitions the lifetime of every traced wave: one row a piece,
     columns wave, seq (-1 for launch and drain), line (victim, -1 where there
     is none), part ("launch", "idle", "stall", "issue", "drain"), cause,
-    culprit (line to blame, -1 where there is none or several are possible),
-    ambiguous (bool), begin, cycles. Per wave ``cycles`` sums exactly to
-    end - begin.
+    culprit (line to blame, -1 where nobody is), ambiguous (bool: several
+    culprits are possible, the wait is divided equally between them), begin,
+    cycles. Per wave ``cycles`` sums exactly to end - begin. A launch piece
+    carries the line of the wave's first record: AMD counts it as idle there.
+    A drain piece may name the last outstanding store.
 
     ``lines``: one row for each code line, in code order, indexed 0..n-1, with
     columns line, pc, text, label, source, hits, latency, stall, idle (sums by
-    AMD's definitions), wait (= stall + idle), issue (exclusive issue cycles),
-    cause (dominant cause of its wait, "" if none), culprit (dominant culprit
-    line or -1), share (of all wave cycles, 0..1, stall + idle + issue), heat
-    (0..1, wait relative to the hottest line), rank (1 = hottest, 0 = no wait).
+    AMD's definitions), wait (= stall + idle), issue (exclusive issue cycles,
+    time inside a barrier included where the trace books it there), lost (wait
+    and issue cycles whose cause is neither issue nor launch: what an edit could
+    save), cause (dominant cause of its wait and lost time, "" if none), culprit
+    (dominant culprit line or -1), share (of all wave cycles, 0..1, stall + idle
+    + issue), heat (0..1, lost relative to the hottest line), rank (1 = most
+    lost, 0 = nothing lost).
 
     ``line_causes``: line, cause, cycles (> 0): per line they sum to wait.
-    ``culprits``: culprit, victim, cause, cycles: wait cycles by who is to blame.
+    ``culprits``: culprit, victim, cause, cycles: wait cycles by who is to blame
+    (they sum to the wait of all lines).
     ``causes``: cause, cycles, share, over all traced waves, largest first; its
     cycles sum to ``total_cycles``.
     ``waves``: wave, se, cu, simd, slot, begin, end, cycles, instructions and one

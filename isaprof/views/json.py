@@ -89,4 +89,5 @@ def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 def _plain(value: Any) -> Any:
     item = getattr(value, "item", None)
-    return item() if callable(item) else value
+    value = item() if callable(item) else value
+    return None if value != value else value  # NaN: a text that is not there

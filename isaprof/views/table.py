@@ -157,7 +157,12 @@ def _show(table: Table, console: Console) -> None:
             width = max(_MIN_TEXT, column.width - (total - console.width))
             total, column.width = total - column.width + width, width
         column.ratio = None
-    console.print(table, width=max(total, console.width), crop=False, no_wrap=True, overflow="ignore")
+    width = console.width
+    console.width = max(total, width)  # a terminal wraps what is too wide; cutting it would lose figures
+    try:
+        console.print(table)
+    finally:
+        console.width = width
 
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -65,6 +65,8 @@ def capture(arch: str, program: Sequence[str], waves: Sequence[Wave], **meta: An
             inst_rows.append((w, seq, line, time, stall, duration, category or own))
     names = ["wave", "se", "cu", "simd", "slot", "begin", "end", "traced", "complete"]
     frame = pd.DataFrame(wave_rows, columns=names)
+    for name in ("dispatch", "wg_x", "wg_y", "wg_z", "wave_in_wg", "threads"):
+        frame[name] = pd.array([None] * len(frame), dtype="Int32")
     insts = pd.DataFrame(inst_rows, columns=["wave", "seq", "line", "time", "stall", "duration", "category"])
     insts["line"] = insts["line"].astype("Int32")
     insts["category"] = insts["category"].astype("category")
