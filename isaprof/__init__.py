@@ -19,7 +19,7 @@ _LAZY = {
 }
 
 if TYPE_CHECKING:
-    from isaprof.attribution import analyse
+    from isaprof.attribution.analyse import analyse
     from isaprof.capture import Capture, open  # noqa: A004
     from isaprof.errors import IsaprofError
 

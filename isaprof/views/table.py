@@ -65,7 +65,7 @@ def render(
             _show(hottest_table(analysis, hottest), console)
         if all_lines:
             console.print()
-            _show(line_table(analysis), console)
+            _show(line_table(analysis, wide=console.width >= 100), console)
 
 
 def standard_output() -> Console:
@@ -223,32 +223,25 @@ def _with_blame(row: dict[str, Any], texts: Sequence[str]) -> Text:
     return text
 
 
-def line_table(analysis: Analysis) -> Table:
-    """Every instruction in code order."""
-    table = _table(
-        (("line", "n"), ("pc", "n"), ("instruction", "t"), ("hits", "n"), ("latency", "n"), ("stall", "n"),
-         ("idle", "n"), ("share", "n"), ("cause", "f"), ("culprit", "n")),
-        title="All instructions",
-    )  # fmt: skip
+def line_table(analysis: Analysis, *, wide: bool = True) -> Table:
+    """Every instruction in code order; below 100 columns without address and share."""
+    columns = (("line", "n"), ("pc", "n"), ("instruction", "t"), ("hits", "n"), ("latency", "n"), ("stall", "n"),
+               ("idle", "n"), ("share", "n"), ("cause", "f"), ("culprit", "n"))  # fmt: skip
+    keep = [i for i, (name, _) in enumerate(columns) if wide or name not in ("pc", "share")]
+    table = _table((columns[i] for i in keep), title="All instructions")
     for row in _records(analysis.lines):
         look = cause_look(str(row["cause"])) if row["cause"] else None
-        text = Text(clean(str(row["text"])))
-        if row["label"]:
-            text = Text(f"{clean(str(row['label']))}:\n", style="bold") + text
-        gap = "\n" if row["label"] else ""
-        figures = (str(row["line"]), f"{int(row['pc']):x}")
-        rest = (
-            grouped(int(row["hits"])), grouped(int(row["latency"])), grouped(int(row["stall"])),
-            grouped(int(row["idle"])), percentage(float(row["share"])),
+        label = clean(str(row["label"])) if row["label"] else ""
+        cells: tuple[str | Text, ...] = (
+            str(row["line"]), f"{int(row['pc']):x}", Text(clean(str(row["text"]))),
+            *(grouped(int(row[name])) for name in ("hits", "latency", "stall", "idle")),
+            percentage(float(row["share"])) if row["share"] else "",
+            Text(look.short if look else "", style=look.colour if look else ""),
+            str(row["culprit"]) if int(row["culprit"]) >= 0 else "",
         )  # fmt: skip
-        _add(
-            table,
-            (
-                *(gap + f for f in figures), text, *(gap + f for f in rest),
-                Text(gap + (look.short if look else ""), style=look.colour if look else ""),
-                gap + (str(row["culprit"]) if int(row["culprit"]) >= 0 else ""),
-            ),
-        )  # fmt: skip
+        if label:
+            table.add_row(*(Text(f"{label}:" if i == 2 else "", style="bold") for i in keep))
+        _add(table, [cells[i] for i in keep])
     return table
 
 
