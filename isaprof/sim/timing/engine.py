@@ -118,7 +118,9 @@ class Engine:
         owner = [-1] * (simds * PORTS)  # wave whose clause holds the port
         queue, queue_n = [NEVER] * (simds * depth), [0] * simds  # release times of the VALU queue's entries
         valu_free, trans_exec, trans_free = [0] * simds, [0] * simds, [0] * simds
-        port_a, port_b, matrix_free, salu_free = [0] * simds, [0] * simds, [0] * simds, [0] * simds
+        # VALU ports without a queue; ``held``: until when a matrix instruction keeps the second from others
+        port_a, port_b, held = [0] * simds, [0] * simds, [0] * simds
+        matrix_free, salu_free = [0] * simds, [0] * simds
 
         registers = [NEVER] * (n_waves * REGISTERS)
         recent_valu, recent_trans = [NEVER] * (n_waves * 4), [NEVER] * (n_waves * 4)
@@ -173,12 +175,13 @@ class Engine:
                             if kind == trans_kind and trans_free[simd] > free:
                                 free = trans_free[simd]
                         else:
-                            a, b = port_a[simd], port_b[simd]
-                            free = (a if a > b else b) if alone[line] else (b if a > b else a)
+                            a, b, t = port_a[simd], port_b[simd], held[simd]
                             if kind == matrix_kind:
-                                if matrix_free[simd] > free:
-                                    free = matrix_free[simd]
-                                free -= scale[line]
+                                free = max(a, b, matrix_free[simd]) - scale[line]
+                            else:
+                                if t > b:
+                                    b = t
+                                free = (a if a > b else b) if alone[line] else (b if a > b else a)
                     elif kind == salu_kind:
                         t = salu_free[simd] - slack
                         if t > free:
@@ -253,8 +256,8 @@ class Engine:
                         if kind == matrix_kind:
                             shifted = now + scale[line]
                             matrix_free[simd] = shifted + pipe[line]
-                            port_a[simd] = shifted + busy[line]
-                            port_b[simd] = shifted + max(busy[line], hold[line])
+                            port_a[simd] = port_b[simd] = shifted + busy[line]
+                            held[simd] = shifted + hold[line]
                         elif alone[line]:
                             port_a[simd] = port_b[simd] = now + busy[line]
                         elif port_a[simd] <= now:
@@ -493,7 +496,8 @@ class Engine:
             for w, place in enumerate(places, self.first_wave[number]):
                 self.group[w] = group
                 self.place[w] = place
-                self.fresh.append((w, self.fetch.begin(place.begin), False))
+                begin = self.fetch.begin(place.begin)
+                self.fresh.append((w, begin + -begin % int(self.k["time_grain"]), False))
 
     def _end(self, w: int, now: int) -> None:
         self.end[w] = now

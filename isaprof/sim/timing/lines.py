@@ -202,7 +202,9 @@ class _Decoder:
         """VGPRs whose readiness decides when an instruction in the VALU queue executes."""
         o = self.out
         if kind in (Kind.VALU, Kind.TRANS, Kind.MATRIX) and self.queued:
-            o.read.extend(_vgprs(i.reads))
+            # a matrix instruction takes its accumulator late: a chain on it runs at the full rate
+            reads = [r for r in i.reads if kind is not Kind.MATRIX or r not in i.writes]
+            o.read.extend(_vgprs(reads))
             o.write.extend(_vgprs(i.writes))
         o.read_ptr.append(len(o.read))
         o.write_ptr.append(len(o.write))
