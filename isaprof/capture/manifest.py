@@ -29,29 +29,22 @@ FIELDS: tuple[Field, ...] = (
     Field("arch", "string", True, "architecture, for example `gfx950`"),
     Field("kernel", "object", True, "`name` (string, required); more about the kernel where known"),
     Field("tables", "object", True, "table name: `file` (inside the directory) and `rows`"),
-    Field(
-        "code_objects",
-        "list",
-        False,
-        "objects with `id`, `file`, and `name`, `sha256`, `load_base` where known",
-    ),
-    Field(
-        "warnings", "list", False, "objects with `kind`, `message`, and `amount`, `unit`, `se` where known"
-    ),
+    Field("code_objects", "list", False, "`id`, `file`; `name`, `sha256`, `load_base` where known"),
+    Field("warnings", "list", False, "`kind`, `message`; `amount`, `unit`, `se` where known"),
     Field("tool", "object", False, "`name` and `version` of the program that wrote the capture"),
     Field("created", "string", False, "date and time of writing, ISO 8601"),
-    Field(
-        "launch",
-        "object",
-        False,
-        "how the kernel was launched: shape, grid, workgroup, dynamic LDS, operands",
-    ),
-    Field(
-        "model", "object", False, "simulator only: name, version and calibration table of the timing model"
-    ),
-    Field("decoder", "object", False, "traces only: name and version of the decoder"),
+    Field("backend", "string", False, "what produced it: `simulator`, `sqtt`, `rocprofv3`, ..."),
+    Field("generation", "string", False, "`gfx9`, `gfx10`, `gfx11`, `gfx12` or `gfx1250`"),
+    Field("wave_size", "integer", False, "threads of a wave, 32 or 64"),
+    Field("launch", "object", False, "shape, grid, workgroup, dynamic LDS, operands, as far as known"),
     Field("verification", "object", False, "output against reference: `verified`, errors, elements checked"),
-    Field("coverage", "object", False, "simulator only: how much of the launch was modelled, on what"),
+    Field("coverage", "object", False, "how much of the launch the tables hold, and on what"),
+    Field("model", "object", False, "simulator only: name, version, calibration of the timing model"),
+    Field("decoder", "object", False, "traces only: name and version of the decoder"),
+    Field("kernels", "list", False, "traces only: all kernels seen; `occupancy.kernel` counts in it"),
+    Field("dispatch", "object", False, "traces only: which dispatch of the recording this is"),
+    Field("device", "object", False, "traces only: the GPU, as far as the recording describes it"),
+    Field("realtime_hz", "number", False, "traces only: clock of the values of `realtime` events, Hz"),
 )
 
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
