@@ -26,6 +26,8 @@ def lower_instruction(ins: Instruction, ctx: Context) -> Step:
     from isaprof.sim.lower.vmem import lower_vmem
 
     base = ins.base
+    if "not supported" in ins.text:
+        raise Unimplemented(f"LLVM does not decode this: {ins.text}")
     try:
         control = lower_control(ins, ctx)
         if control is not None:

@@ -222,9 +222,28 @@ def mqsad_u32(ins: Instruction, ctx: Context) -> Step:
     return step
 
 
-def interp_p10(ins: Instruction, ctx: Context) -> Step:
-    """v_interp_p10_f32 and its relatives are graphics; not executed."""
-    raise Unimplemented(f"no semantics for {ins.mnemonic} (graphics interpolation)")
+def interp(ins: Instruction, ctx: Context) -> Step:
+    """v_interp_p10_f32 / v_interp_p2_f32 and the f16 forms of them: plane equations per quad (VINTERP)."""
+    from isaprof.sim.semantics.floats import fma32
+
+    dst, a, b, c = ins.operands[:4]
+    p10 = "_p10_" in ins.base
+    half = ins.base.endswith("_f16_f32")
+    if not p10 and half:
+        raise Unimplemented(f"no semantics for {ins.mnemonic}")
+    t = "f16" if half else "f32"
+    lane = np.arange(ctx.lanes)
+    first = lane & ~3
+    g_a, g_b, g_c, row = getter(ctx, a, t), getter(ctx, b, "f32"), getter(ctx, c, t), _row(ctx, dst)
+    if modifier_bits(ins, "op_sel"):
+        raise Unimplemented(f"op_sel on {ins.mnemonic}")
+
+    def step(w: Wave) -> None:
+        x = g_a(w)[first + (1 if p10 else 2)].astype(np.float32)
+        z = g_c(w)[first].astype(np.float32) if p10 else g_c(w)
+        np.copyto(w.tables["f32"][row], fma32(w.fm, x, g_b(w), z), where=w.mask)
+
+    return step
 
 
 def pk_mov(ins: Instruction, ctx: Context) -> Step:
@@ -277,6 +296,9 @@ SPECIAL: dict[str, Callable[[Instruction, Context], Step]] = {
     "v_swap_b16": swap,
     "v_mqsad_u32_u8": mqsad_u32,
     "v_pk_mov_b32": pk_mov,
+    "v_interp_p10_f32": interp,
+    "v_interp_p2_f32": interp,
+    "v_interp_p10_f16_f32": interp,
     "v_nop": nop,
     "v_pipeflush": nop,
 }

@@ -184,12 +184,12 @@ def _permute(ins: Instruction, ctx: Context) -> Step:
     pull = "bpermute" in ins.base
     fetch_inactive = "_fi_" in ins.base
     n = ctx.lanes
-    # gfx10 and later work on each half of a wave64 by itself (RDNA3 ISA, DS_BPERMUTE_B32)
-    window = 32 if ctx.facts.wmma_layout or ctx.facts.dpp_has_fi else n
-    base = np.arange(n) & ~(window - 1)
+    if n == 64 and ctx.facts.dpp_has_fi:
+        # RDNA3 ISA, DS_BPERMUTE_B32: "lane is MOD 32 regardless of wave size", which leaves the upper half open
+        raise Unimplemented(f"wave64 form of {ins.mnemonic}")
 
     def step(w: Wave) -> None:
-        lane = ((g_addr(w) + np.uint32(offset)) >> np.uint32(2)).astype(np.int64) % window + base
+        lane = ((g_addr(w) + np.uint32(offset)) >> np.uint32(2)).astype(np.int64) % n
         value = g_data(w)
         if pull:
             on = w.full or fetch_inactive

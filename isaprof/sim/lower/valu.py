@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -199,6 +200,10 @@ def finish(ins: Instruction, sem: Semantics, gets: list[Get], dst_type: str) -> 
     clamp = bool(ins.modifiers.get("clamp"))
     if clamp and sem.sat is not None and sem.dst[-1] != "mask":
         return _saturating(sem, fn, gets, dst_type)
+    if clamp and sem.carry:
+        return _saturating_carry(sem, _plain(fn, gets, False))
+    if clamp and dst_type == "mask" or clamp and _ORDER.match(ins.base):
+        clamp = False  # compares: signal on NaN, which no trap handler sees here; min/max cannot overflow
     if clamp and dst_type not in FLOATS and not sem.raw:
         raise Unimplemented(f"clamp on {ins.mnemonic}")
     scale = _omod(ins)
@@ -214,6 +219,19 @@ def finish(ins: Instruction, sem: Semantics, gets: list[Get], dst_type: str) -> 
         return plain(w) if w.fm.plain else general(w)
 
     return compute
+
+
+_ORDER = re.compile(r"v_(min|max|med3|minmax|maxmin)3?_[iu](16|32)")
+
+
+def _saturating_carry(sem: Semantics, compute: Compute) -> Compute:
+    limit = np.uint32(0xFFFFFFFF if sem.op.startswith("add") else 0)
+
+    def saturated(w: Wave) -> Any:
+        value, carry = compute(w)
+        return np.where(carry, limit, value), carry
+
+    return saturated
 
 
 def _omod(ins: Instruction) -> float | None:

@@ -150,6 +150,9 @@ TABLE = table(
         ("v_dot2_f16_f16", "dot2_f16_f16", "f16x2 f16x2 f16 -> f16", _dot2_f16, M),
         ("v_dot2_bf16_bf16", "dot2_bf16_bf16", "bf16x2 bf16x2 bf16 -> bf16", _dot2_bf16, M),
         *_dot_rows(),
+        # neg_lo chooses signed or unsigned sources; the lowering binds the variant
+        ("v_dot4_i32_iu8", "dot4_i32_iu8", "u32 u32 i32 -> i32", dot_int(8, False, False), {"sat": I32}),
+        ("v_dot8_i32_iu4", "dot8_i32_iu4", "u32 u32 i32 -> i32", dot_int(4, False, False), {"sat": I32}),
         *[
             (f"v_dot4_f32_{x}_{y}", f"dot4_f32_{x}_{y}", "u32 u32 f32 -> f32", _dot4_f8(x, y), M)
             for x in ("fp8", "bf8")

@@ -39,6 +39,7 @@ class Semantics:
     exec_dst: bool = False  #: v_cmpx: the mask goes to EXEC
     keeps_high16: bool | None = None  #: 16-bit result: upper half kept (None: by generation)
     sat: tuple[int, int] | None = None  #: clamp saturates: fn then gets int64 vectors
+    carry: bool = False  #: add or subtract with carry out: clamp saturates on a carry
     scc: bool = False  #: (scalar) fn returns (value, scc)
     reads_scc: bool = False  #: (scalar) fn's last argument is SCC
     raw: bool = False  #: bits are passed on: no denormal flush, omod or float clamp (moves, selections)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -100,6 +101,11 @@ def _limits(dtype: Any) -> tuple[int, int, int]:
     return (96, 64, 23) if dtype == np.float32 else (768, 128, 53)
 
 
+def _below_normal(x: Vec, dtype: Any) -> Vec:
+    """Whether a float64 value is not zero and too small for a normal number of ``dtype``."""
+    return (x != 0) & (np.abs(x) < np.finfo(dtype).tiny)
+
+
 def div_scale(a: Vec, den: Vec, num: Vec) -> tuple[Vec, Vec]:
     """v_div_scale: pre-scale numerator or denominator of a division (ISA pseudocode)."""
     gap, step, tiny = _limits(a.dtype)
@@ -112,8 +118,9 @@ def div_scale(a: Vec, den: Vec, num: Vec) -> tuple[Vec, Vec]:
     zero = (num == 0) | (den == 0)
     far = fl.exponent(num) - fl.exponent(den) >= gap
     den_den = fl.is_denormal(den)
-    recip = fl.is_denormal(1.0 / den.astype(np.float64))
-    quotient = fl.is_denormal((num / den).astype(a.dtype))
+    # "denormal" in the type of the division, before any flush (the pseudocode's float64 cannot hold for f32)
+    recip = _below_normal(1.0 / den.astype(np.float64), a.dtype)
+    quotient = _below_normal(num.astype(np.float64) / den, a.dtype)
     small_num = fl.exponent(num) <= tiny
     cases = [zero, far, den_den, recip & quotient, recip, quotient, small_num]
     values = [
@@ -121,16 +128,24 @@ def div_scale(a: Vec, den: Vec, num: Vec) -> tuple[Vec, Vec]:
         np.where(same_num, up, a), up,
     ]  # fmt: skip
     flag = np.select(
-        cases, [np.False_, np.True_, np.False_, np.True_, np.False_, np.True_, np.False_], np.False_
+        cases, [np.True_, np.True_, np.False_, np.True_, np.False_, np.True_, np.False_], np.False_
     )
     return np.select(cases, values, a).astype(a.dtype), flag & np.ones(a.shape, bool)
 
 
 def div_fmas(m: FloatMode, a: Vec, b: Vec, c: Vec, vcc: Vec) -> Vec:
-    """fma, scaled back by 2^32 (f64: 2^64) where v_div_scale said so."""
-    r = _FMA["f32" if a.dtype == np.float32 else "f64"](m, a, b, c)
-    scale = a.dtype.type(2.0) ** a.dtype.type(32 if a.dtype == np.float32 else 64)
-    return np.where(vcc, r * scale, r)
+    """fma, scaled where v_div_scale said so: by 2^64 (f64: 2^128), down when the addend is below 2.
+
+    The ISA pseudocode of RDNA3 names one factor only; hardware tests and LLVM's
+    division expansion need both directions.
+    """
+    wide = a.dtype == np.float64
+    r = _FMA["f64" if wide else "f32"](m, a, b, c)
+    if not vcc.any():
+        return r
+    step, bias = (128, 1023) if wide else (64, 127)
+    power = np.where(fl.exponent(c) > bias, step, -step)
+    return np.where(vcc, ldexp(r, power), r)
 
 
 def div_fixup(a: Vec, den: Vec, num: Vec) -> Vec:
@@ -139,16 +154,14 @@ def div_fixup(a: Vec, den: Vec, num: Vec) -> Vec:
     uint, _, sign_mask, _ = fl._EXP[dtype]
     sign = (den.view(uint) ^ num.view(uint)) & sign_mask
     near = {2: -24, 4: -150, 8: -1075}[dtype.itemsize]
-    emax = {2: 31, 4: 255, 8: 2047}[dtype.itemsize]
     inf = dtype.type(np.inf)
-    big = dtype.type(np.finfo(dtype).max)
     under = fl.exponent(num) - fl.exponent(den) < near
     nan = dtype.type(np.nan)
     cases = [
         np.isnan(num) | np.isnan(den), (den == 0) & (num == 0), np.isinf(den) & np.isinf(num),
-        (den == 0) | np.isinf(num), np.isinf(den) | (num == 0), under, fl.exponent(den) == emax,
+        (den == 0) | np.isinf(num), np.isinf(den) | (num == 0), under, np.isnan(a),
     ]  # fmt: skip
-    magnitude = np.select(cases, [nan, nan, nan, inf, dtype.type(0), dtype.type(0), big], np.abs(a)).astype(
+    magnitude = np.select(cases, [nan, nan, nan, inf, dtype.type(0), dtype.type(0), inf], np.abs(a)).astype(
         dtype
     )
     return np.where(np.isnan(magnitude), magnitude.view(uint), magnitude.view(uint) & ~sign_mask | sign).view(
@@ -238,6 +251,37 @@ def _per_type() -> list[tuple[Any, ...]]:
     return rows
 
 
+@cache
+def _two_over_pi() -> int:
+    """floor(2/pi * 2^1201): the fraction that v_trig_preop_f64 takes its bits from (Machin's formula)."""
+    bits = 1400
+    pi = 4 * (4 * _atan(5, bits) - _atan(239, bits))
+    return ((2 << 2 * bits) // pi) >> (bits - 1201)
+
+
+def _atan(n: int, bits: int) -> int:
+    """floor-like 2^bits * arctan(1/n)."""
+    power = (1 << bits) // n
+    total, k, sign = 0, 1, 1
+    while power:
+        total += sign * (power // k)
+        power //= n * n
+        k, sign = k + 2, -sign
+    return total
+
+
+def trig_preop(a: Vec, segment: Vec) -> Vec:
+    """v_trig_preop_f64: 53 bits of 2/pi for argument reduction, chosen by the exponent and segment."""
+    exponents, segments = np.broadcast_arrays(fl.exponent(a), segment)
+    out = np.zeros(exponents.shape)
+    mask = (1 << 1201) - 1
+    for i, (e, s) in enumerate(zip(exponents.flat, segments.flat, strict=True)):
+        shift = (int(s) & 31) * 53 + max(0, int(e) - 1077)
+        bits = (_two_over_pi() << shift & mask) >> (1201 - 53)
+        out.flat[i] = np.ldexp(float(bits), -53 - shift + (128 if e >= 1968 else 0))
+    return out
+
+
 TABLE = table(
     "RDNA3, RDNA4 and CDNA3 ISA, Instructions: VOP1, VOP2, VOP3 (floating point)",
     [
@@ -256,6 +300,7 @@ TABLE = table(
         ("v_frexp_exp_i32_f32", "frexp_exp_i32_f32", "f32 -> i32", frexp_exp),
         ("v_frexp_exp_i32_f64", "frexp_exp_i32_f64", "f64 -> i32", frexp_exp),
         ("v_frexp_exp_i16_f16", "frexp_exp_i16_f16", "f16 -> i16", lambda a: frexp_exp(a).astype(np.int16)),
+        ("v_trig_preop_f64", "trig_preop_f64", "f64 u32 -> f64", trig_preop),
         ("v_cubeid_f32", "cubeid_f32", "f32 f32 f32 -> f32", cube("id")),
         ("v_cubesc_f32", "cubesc_f32", "f32 f32 f32 -> f32", cube("sc")),
         ("v_cubetc_f32", "cubetc_f32", "f32 f32 f32 -> f32", cube("tc")),

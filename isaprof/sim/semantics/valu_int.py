@@ -172,10 +172,10 @@ def _windows(a: Vec) -> list[Vec]:
 
 def _qsad(fn: Any, a: Vec, b: Vec, c: Vec) -> Vec:
     """Four sums over byte windows of the 64-bit src0, packed as 16-bit values."""
-    out = np.zeros(a.shape, _U64)
+    out = np.zeros(np.broadcast(a, b, c).shape, _U64)
     for i, window in enumerate(_windows(a)):
         acc = ((c >> _U64(16 * i)) & _U64(0xFFFF)).astype(_U)
-        out |= (fn(window, b, acc) & _U(0xFFFF)).astype(_U64) << _U64(16 * i)
+        out = out | (fn(window, b, acc) & _U(0xFFFF)).astype(_U64) << _U64(16 * i)
     return out
 
 
@@ -300,13 +300,13 @@ TABLE = table(
         ("v_mad_u32_u16", "mad_u32_u16", "u16 u16 u32 -> u32", lambda a, b, c: a.astype(_U) * b + c, _SAT32U),
         ("v_mad_i32_i16", "mad_i32_i16", "i16 i16 i32 -> i32",
          lambda a, b, c: a.astype(np.int32) * b + c, {"sat": I32}),
-        ("v_add_co_u32", "add_co_u32", "u32 u32 -> u32 mask", add_co, _SAT32U),
-        ("v_sub_co_u32", "sub_co_u32", "u32 u32 -> u32 mask", sub_co, _SAT32U),
-        ("v_subrev_co_u32", "subrev_co_u32", "u32 u32 -> u32 mask", lambda a, b: sub_co(b, a), _SAT32U),
-        ("v_addc_co_u32 v_add_co_ci_u32", "addc_co_u32", "u32 u32 mask -> u32 mask", addc_co),
-        ("v_subb_co_u32 v_sub_co_ci_u32", "subb_co_u32", "u32 u32 mask -> u32 mask", subb_co),
+        ("v_add_co_u32", "add_co_u32", "u32 u32 -> u32 mask", add_co, {"carry": True}),
+        ("v_sub_co_u32", "sub_co_u32", "u32 u32 -> u32 mask", sub_co, {"carry": True}),
+        ("v_subrev_co_u32", "subrev_co_u32", "u32 u32 -> u32 mask", lambda a, b: sub_co(b, a), {"carry": True}),
+        ("v_addc_co_u32 v_add_co_ci_u32", "addc_co_u32", "u32 u32 mask -> u32 mask", addc_co, {"carry": True}),
+        ("v_subb_co_u32 v_sub_co_ci_u32", "subb_co_u32", "u32 u32 mask -> u32 mask", subb_co, {"carry": True}),
         ("v_subbrev_co_u32 v_subrev_co_ci_u32", "subbrev_co_u32", "u32 u32 mask -> u32 mask",
-         lambda a, b, c: subb_co(b, a, c)),
+         lambda a, b, c: subb_co(b, a, c), {"carry": True}),
         ("v_add_nc_u64 v_add_u64", "add_u64", "u64 u64 -> u64", lambda a, b: a + b),
         ("v_sub_nc_u64", "sub_u64", "u64 u64 -> u64", lambda a, b: a - b),
         ("v_mul_u64", "mul_u64", "u64 u64 -> u64", lambda a, b: a * b),
@@ -360,8 +360,8 @@ TABLE = table(
         ("v_lerp_u8", "lerp_u8", "u32 u32 u32 -> u32", lerp_u8),
         ("v_prng_b32", "prng_b32", "u32 -> u32", prng),
         ("v_sat_pk_u8_i16", "sat_pk_u8_i16", "u32 -> u16", sat_pk_u8),
-        ("v_ashr_pk_u8_i32", "ashr_pk_u8_i32", "i32 i32 u32 -> u16", ashr_pk(0, 255)),
-        ("v_ashr_pk_i8_i32", "ashr_pk_i8_i32", "i32 i32 u32 -> u16", ashr_pk(-128, 127)),
+        ("v_ashr_pk_u8_i32", "ashr_pk_u8_i32", "i32 i32 u32 -> u16", ashr_pk(0, 255), {"keeps_high16": True}),
+        ("v_ashr_pk_i8_i32", "ashr_pk_i8_i32", "i32 i32 u32 -> u16", ashr_pk(-128, 127), {"keeps_high16": True}),
         ("v_pack_b32_f16", "pack_b32_f16", "f16 f16 -> u32",
          lambda a, b: a.view(np.uint16).astype(_U) | b.view(np.uint16).astype(_U) << _U(16)),
     ],
