@@ -64,7 +64,7 @@ class Analysis:
     time inside a barrier included where the trace books it there), lost (wait
     and issue cycles whose cause is neither issue nor launch: what an edit could
     save), cause (dominant cause of its wait and lost time, "" if none), culprit
-    (dominant culprit line or -1), share (of all wave cycles, 0..1, stall + idle
+    (the line most to blame for that cause, or -1), share (of all wave cycles, 0..1, stall + idle
     + issue), heat (0..1, lost relative to the hottest line), rank (1 = most
     lost, 0 = nothing lost).
 

@@ -177,7 +177,7 @@ def _lines(
         n, np.concatenate([by_cause[0], line[held]]), np.concatenate([by_cause[1], s.cause[held]]),
         np.concatenate([by_cause[2], s.cycles[held]]),
     )  # fmt: skip
-    named = victims[0] >= 0
+    named = (victims[0] >= 0) & (victims[2] == cause[victims[1]])  # of the dominant cause
     culprit = _dominant(n, victims[1][named], victims[0][named], victims[3][named])
     table = capture.code
     wait = stall + idle

@@ -225,8 +225,8 @@ def _with_blame(row: dict[str, Any], texts: Sequence[str]) -> Text:
 
 def line_table(analysis: Analysis, *, wide: bool = True) -> Table:
     """Every instruction in code order; below 100 columns without address and share."""
-    columns = (("line", "n"), ("pc", "n"), ("instruction", "t"), ("hits", "n"), ("latency", "n"), ("stall", "n"),
-               ("idle", "n"), ("share", "n"), ("cause", "f"), ("culprit", "n"))  # fmt: skip
+    figures = [(name, "n") for name in ("hits", "latency", "stall", "idle", "share")]
+    columns = [("line", "n"), ("pc", "n"), ("instruction", "t"), *figures, ("cause", "f"), ("culprit", "n")]
     keep = [i for i, (name, _) in enumerate(columns) if wide or name not in ("pc", "share")]
     table = _table((columns[i] for i in keep), title="All instructions")
     for row in _records(analysis.lines):
