@@ -162,6 +162,7 @@ def assemble(
             "idle": idle,
             "wait": wait,
             "issue": issue,
+            "lost": wait,
             "cause": "" if top is None else top.reindex(index).fillna(""),
             "culprit": -1 if blamed is None else blamed.reindex(index).fillna(-1).astype("int64"),
             "share": (wait + issue) / total if total else 0.0,

@@ -127,7 +127,7 @@ class StallApp(App[None]):
         """The next row of the ranking, from where the last n or N was; first the hottest."""
         ranked = self.pane.ranked
         if not ranked:
-            self.notify("no line waits for anything, or none changed")
+            self.notify("no line loses cycles, or none changed")
             return
         place = self._walk.get(self.active, -1) + step
         if 0 <= place < len(ranked):

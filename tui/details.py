@@ -39,7 +39,7 @@ def line_details(listing: Listing, line: int, width: int = 80) -> Text:
     if row.source:
         out.append(f"  {row.source}")
     out.append(f"\n{row.text}\n", _KEY)
-    for name in ("hits", "latency", "stall", "idle", "issue"):
+    for name in ("hits", "latency", "stall", "idle", "issue", "lost"):
         out.append(f"{name} ", _DIM)
         out.append(f"{grouped(getattr(row, name))}  ")
     out.append("share ", _DIM)
@@ -47,6 +47,10 @@ def line_details(listing: Listing, line: int, width: int = 80) -> Text:
     if not row.hits:
         out.append("no traced wave executed this line\n", _DIM)
     causes = listing.causes.get(line, ())
+    if row.cause and row.cause not in dict(causes):
+        # lost while it issues: no wait that the list below could show
+        out.append("held while it issues: ", _DIM)
+        out.append(f"{row.cause}\n", Style(color=cause_look(row.cause).colour))
     total = row.wait or 1
     if causes:
         out.append("waits for\n", _DIM)

@@ -19,7 +19,7 @@ from isaprof.views.palette import PROVENANCE_TEXT
 
 KEYS: tuple[tuple[str, str], ...] = (
     ("↑ ↓ PgUp PgDn", "move; Home and End (also j k g G); ← → shift the text"),
-    ("n  N", "next hottest line, previous hottest line (by rank of stall + idle)"),
+    ("n  N", "next hottest line, previous hottest line (by lost cycles)"),
     ("s  S", "sort: program, heat, stall, latency, idle, hits; S turns the order round"),
     ("/", "search while typing; Enter keeps it, Esc drops it"),
     ("m  M", "next match, previous match"),
@@ -36,7 +36,8 @@ COLUMNS: tuple[tuple[str, str], ...] = (
     ("stall", "cycles from the first try to issue until it issued"),
     ("idle", "cycles from the end of one instruction to the first try of the next"),
     ("latency", "stall plus the cycles to issue (gfx9) or to execute (gfx10+)"),
-    ("heat", "stall + idle relative to the hottest line"),
+    ("lost", "wait and issue whose cause is neither issue nor launch"),
+    ("heat", "lost cycles relative to the hottest line"),
     ("share", "stall + idle + issue, of all wave cycles"),
     ("", "Cycles are shader clocks, summed over all traced waves."),
 )

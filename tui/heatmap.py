@@ -60,16 +60,17 @@ _HITS = Column("hits", "hits", 5, True, _count("hits"))
 _LATENCY = Column("latency", "latency", 7, True, _count("latency"))
 _STALL = Column("stall", "stall", 5, True, _count("stall"), lambda r: _BOLD)
 _IDLE = Column("idle", "idle", 5, True, _count("idle"))
+_LOST = Column("lost", "lost", 5, True, _count("lost"))
 _SHARE = Column("share", "share", 5, True, lambda r: percent(r.share))
 
 NARROW = (_heat(4), _LINE, _cause(10, True), _HITS, _LATENCY, _STALL)
-MEDIUM = (_heat(6), _LINE, _cause(10, True), _HITS, _LATENCY, _STALL, _IDLE, _SHARE)
-WIDE = (_heat(8), _LINE, _PC, _cause(17, False), _HITS, _LATENCY, _STALL, _IDLE, _SHARE)
+MEDIUM = (_heat(6), _LINE, _cause(10, True), _HITS, _LATENCY, _STALL, _IDLE, _LOST, _SHARE)
+WIDE = (_heat(8), _LINE, _PC, _cause(17, False), _HITS, _LATENCY, _STALL, _IDLE, _LOST, _SHARE)
 
 
 def columns(width: int) -> tuple[Column, ...]:
     """The columns that leave at least 38 cells for the text."""
-    return NARROW if width < 96 else MEDIUM if width < 124 else WIDE
+    return NARROW if width < 100 else MEDIUM if width < 130 else WIDE
 
 
 class HeatmapSource:
@@ -90,7 +91,7 @@ class HeatmapSource:
                     refs.append(~i)
                 refs.append(i)
             return refs
-        get = attrgetter("wait" if sort == "heat" else sort)
+        get = attrgetter("lost" if sort == "heat" else sort)
         return sorted(range(len(rows)), key=lambda i: (get(rows[i]) if reverse else -get(rows[i]), i))
 
     def heading(self, width: int, sort: str, reverse: bool) -> list[Segment]:

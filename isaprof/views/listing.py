@@ -34,6 +34,7 @@ class Row:
     idle: int
     wait: int
     issue: int
+    lost: int
     cause: str
     culprit: int
     share: float
@@ -59,7 +60,7 @@ class Listing:
     causes: Mapping[int, tuple[tuple[str, int], ...]]  #: line -> (cause, wait cycles)
     culprits: Mapping[int, tuple[Blame, ...]]  #: victim line -> lines to blame
     victims: Mapping[int, tuple[Blame, ...]]  #: culprit line -> lines that wait for it
-    hottest: tuple[int, ...]  #: lines with wait, by rank
+    hottest: tuple[int, ...]  #: lines with lost cycles, by rank
 
 
 def listing(analysis: Analysis) -> Listing:
@@ -84,6 +85,7 @@ def listing(analysis: Analysis) -> Listing:
             numbers("idle"),
             numbers("wait"),
             numbers("issue"),
+            numbers("lost"),
             _texts(frame["cause"]),
             numbers("culprit"),
             [float(x) for x in frame["share"].tolist()],

@@ -184,6 +184,28 @@ class TestListing:
             assert f"{row.cause}  {row.cycles:,} cycles" in detail
 
 
+def test_cycles_lost_while_issuing_count_as_heat(chrome, page, synthetic):
+    """A barrier that holds its wave while it issues has no wait, but is hot."""
+    import dataclasses
+
+    a = synthetic.build(40, 4)
+    lines = a.lines.copy()
+    quiet = int(lines.index[lines["wait"] == 0][3])
+    top = int(lines["lost"].max()) * 2
+    lines.loc[quiet, ["lost", "issue"]] = top
+    lines.loc[quiet, "cause"] = "barrier"
+    lines["heat"] = lines["lost"] / top
+    lines["rank"] = lines["rank"].where(lines["rank"] == 0, lines["rank"] + 1)
+    lines.loc[quiet, "rank"] = 1
+    chrome.open(page(dataclasses.replace(a, lines=lines)))
+    assert selected(chrome) == quiet
+    assert chrome.js("document.querySelector('#canvas .row.sel .heat i').style.width") == "100%"
+    detail = chrome.js("document.getElementById('detail').textContent")
+    assert f"lost{top:,}" in detail
+    assert "causebarrier" in detail
+    assert "0 cycles" not in detail
+
+
 class TestLabels:
     """Every page says whether its cycles are measured or modelled."""
 

@@ -21,6 +21,7 @@ def listing_payload(listing: Listing, known: Container[int] = ()) -> dict[str, A
 
     ``pc`` is the first address followed by differences; ``label`` maps lines to
     texts; ``source`` is flat: line, number in ``sources``, where it changes;
+    ``lost`` is flat: line, cycles, where they are not stall + idle;
     ``share`` is in 1/10000. ``why`` is flat: line, cause, cycles, for lines with
     more than one cause (one cause is ``cause`` with all of the wait); ``blame``
     is flat: victim, distance back to the culprit, cause, cycles. A text that
@@ -44,6 +45,7 @@ def listing_payload(listing: Listing, known: Container[int] = ()) -> dict[str, A
         "stall": [r.stall for r in rows],
         "idle": [r.idle for r in rows],
         "issue": [r.issue for r in rows],
+        "lost": [x for r in rows if r.lost != r.wait for x in (r.line, r.lost)],
         "cause": [index.get(r.cause, -1) for r in rows],
         "share": [round(r.share * 10000) for r in rows],
         "rank": [r.rank for r in rows],

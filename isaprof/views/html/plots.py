@@ -71,15 +71,15 @@ def _causes(captures: Sequence[tuple[str, Analysis, Listing]]) -> dict[str, Any]
 
 
 def _profile(tag: str, analysis: Analysis, listing: Listing) -> dict[str, Any]:
-    label = f"{tag} stall + idle by line in program order, {analysis.provenance} cycles".strip()
+    label = f"{tag} lost cycles by line in program order, {analysis.provenance}".strip()
     rows = listing.rows
     trace = {
         "type": "bar",
-        "x": [r.line for r in rows if r.wait],
-        "y": [r.wait for r in rows if r.wait],
-        "text": [escape(r.text) for r in rows if r.wait],
+        "x": [r.line for r in rows if r.lost],
+        "y": [r.lost for r in rows if r.lost],
+        "text": [escape(r.text) for r in rows if r.lost],
         "textposition": "none",
-        "marker": {"color": [cause_look(r.cause).colour for r in rows if r.wait], "line": {"width": 0}},
+        "marker": {"color": [cause_look(r.cause).colour for r in rows if r.lost], "line": {"width": 0}},
     }
     layout = _layout(label, xaxis={"title": {"text": "line"}}, yaxis={"title": {"text": "cycles"}}, bargap=0)
     return {"label": label, "data": [trace], "layout": layout}

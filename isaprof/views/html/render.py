@@ -165,6 +165,7 @@ def _hottest(rows: Listing) -> list[dict[str, Any]]:
                 "hits": grouped(r.hits),
                 "stall": grouped(r.stall),
                 "idle": grouped(r.idle),
+                "lost": grouped(r.lost),
                 "share": percent(r.share),
                 "heat": round(100 * r.heat, 2),
                 "heat_colour": heat_colour(r.heat),

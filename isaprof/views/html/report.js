@@ -41,11 +41,14 @@
       source.fill(c.sources[c.source[k + 1]], c.source[k], c.source[k + 2]);
     c.source = source;
     c.wait = c.stall.map((s, i) => s + c.idle[i]);
-    c.top = Math.max(1, ...c.rank.map((r, i) => (r === 1 ? c.wait[i] : 0)));
+    const lost = c.wait.slice();
+    for (let k = 0; k < c.lost.length; k += 2) lost[c.lost[k]] = c.lost[k + 1];
+    c.lost = lost;
+    c.top = Math.max(1, ...c.rank.map((r, i) => (r === 1 ? c.lost[i] : 0)));
     c.ranked = c.rank.map((r, i) => [r, i]).filter((x) => x[0] > 0).sort((x, y) => x[0] - y[0]).map((x) => x[1]);
     c.reasons = new Map();
     for (let k = 0; k < c.why.length; k += 3) put(c.reasons, c.why[k], [c.why[k + 1], c.why[k + 2]]);
-    c.cause.forEach((cause, i) => { if (cause >= 0 && !c.reasons.has(i)) c.reasons.set(i, [[cause, c.wait[i]]]); });
+    c.cause.forEach((cause, i) => { if (cause >= 0 && c.wait[i] && !c.reasons.has(i)) c.reasons.set(i, [[cause, c.wait[i]]]); });
     c.culprits = new Map();
     c.victims = new Map();
     for (let k = 0; k < c.blame.length; k += 4) {
@@ -64,7 +67,7 @@
 
   /* ---- the views: what a row is, which columns it has ---- */
   function heatCell(c, i) {
-    const cell = el("span", "heat"), fill = el("i"), h = c.wait[i] / c.top;
+    const cell = el("span", "heat"), fill = el("i"), h = c.lost[i] / c.top;
     fill.style.width = h > 0 ? Math.max(2, 100 * h) + "%" : "0";
     fill.style.background = heatColour(h);
     cell.append(fill);
@@ -102,11 +105,11 @@
 
   function captureView(c) {
     const columns = [
-      { name: "heat", width: "54px", sort: (i) => c.wait[i], cell: (i) => heatCell(c, i) },
+      { name: "heat", width: "54px", sort: (i) => c.lost[i], cell: (i) => heatCell(c, i) },
       { name: "line", width: "42px", right: 1, program: 1, cell: (i) => el("span", "r", i) },
       { name: "pc", width: "52px", right: 1, cell: (i) => el("span", "r", c.pc[i].toString(16)) },
       { name: "cause", width: "142px", sort: (i) => (c.cause[i] < 0 ? -1 : 100 - c.cause[i]), cell: (i) => causeCell(c, i) },
-      ...["hits", "latency", "stall", "idle"].map((k) => ({
+      ...["hits", "latency", "stall", "idle", "lost"].map((k) => ({
         name: k, width: k === "hits" || k === "idle" ? "54px" : "66px", right: 1, sort: (i) => num(k).sort(c, i), cell: (i) => num(k).cell(c, i),
       })),
       { name: "share", width: "46px", right: 1, sort: (i) => c.share[i], cell: (i) => el("span", "r", percent(c.share[i])) },
@@ -134,7 +137,8 @@
     const fact = (k, v) => dl.append(el("dt", "", k), el("dd", "", v));
     fact("pc", "0x" + c.pc[i].toString(16));
     if (c.source[i]) fact("source", c.source[i]);
-    for (const k of ["hits", "latency", "stall", "idle", "issue"]) fact(k, group(c[k][i]));
+    for (const k of ["hits", "latency", "stall", "idle", "issue", "lost"]) fact(k, group(c[k][i]));
+    if (c.cause[i] >= 0) fact("cause", c.causes[c.cause[i]][0]);
     fact("share of wave cycles", percent(c.share[i]) || "0%");
     out.push(dl);
     if (!c.hits[i]) out.push(el("p", "dim", "No traced wave executed this line."));
