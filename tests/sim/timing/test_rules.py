@@ -186,7 +186,7 @@ def test_a_barrier_that_some_waves_never_reach_ends_with_them() -> None:
     assert (out["waves"].end > 0).all()
 
 
-def test_a_split_barrier_nobody_completes_is_a_fault_not_a_hang() -> None:
+def test_a_split_barrier_is_completed_by_the_end_of_the_other_waves() -> None:
     program = listing("gfx1201", "s_barrier_signal -1", "s_barrier_wait 0xffff", "s_endpgm")
     waits, waits_too = straight(program), straight(program)
     waits.lines = np.array([0, 1, 0, 1, 2], dtype=np.int32)

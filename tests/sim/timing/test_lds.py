@@ -1,0 +1,88 @@
+"""Data passes of LDS accesses by lane groups and banks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isaprof.arch import get
+from isaprof.sim.timing.lds import passes
+from tests.sim.timing.programs import lds_event, listing, run, straight
+
+
+def count(arch: str, addresses: list[int], width: int, *, store: bool = False, atomic: bool = False) -> int:
+    size = 64 if arch.startswith("gfx9") else 32
+    lanes = np.arange(len(addresses), dtype=np.int16)
+    stack = np.array([addresses], dtype=np.int64)
+    total, _ = passes(get(arch)["lds_lane_groups"][size], store, width, stack, lanes, atomic=atomic)
+    return int(total[0])
+
+
+@pytest.mark.parametrize(
+    ("arch", "width", "least"),
+    [
+        ("gfx942", 4, 2), ("gfx942", 8, 4), ("gfx942", 16, 8),
+        ("gfx950", 4, 2), ("gfx950", 8, 2), ("gfx950", 16, 4),
+        ("gfx1100", 4, 1), ("gfx1100", 8, 2), ("gfx1100", 16, 4),
+    ],
+)  # fmt: skip
+def test_contiguous_access_takes_the_fewest_passes(arch: str, width: int, least: int) -> None:
+    lanes = 64 if arch.startswith("gfx9") else 32
+    assert count(arch, [n * width for n in range(lanes)], width) == least
+
+
+@pytest.mark.parametrize(("stride", "factor"), [(1, 1), (2, 2), (4, 4), (8, 8), (16, 16), (32, 32), (33, 1)])
+def test_strides_of_dwords_on_32_banks(stride: int, factor: int) -> None:
+    """The published MI300 measurement grows with the power of two in the stride; odd strides are free."""
+    assert count("gfx942", [4 * stride * n for n in range(64)], 4) == 2 * factor
+
+
+def test_the_same_dword_is_broadcast_but_atomics_serialise() -> None:
+    assert count("gfx942", [128] * 64, 4) == 2
+    assert count("gfx942", [128] * 64, 4, atomic=True) == 64
+    assert count("gfx942", list(range(64)), 1) == 2  # bytes of 16 dwords
+
+
+def test_128_bit_reads_conflict_by_their_own_groups() -> None:
+    """Rows of 256 bytes: lanes 0-3 and 20-23 of MI300 share a group, lanes 0 and 4 do not."""
+    together = [0] * 32 + [16 * n for n in range(32, 64)]
+    apart = list(together)
+    together[1] = 4096 + 0  # lane 1, same bank as lane 0, another row: same group
+    apart[4] = 4096 + 0  # lane 4: its own group
+    base = count("gfx942", [0] * 32 + [16 * n for n in range(32, 64)], 16)
+    assert count("gfx942", together, 16) == base + 1
+    assert count("gfx942", apart, 16) == base + 1  # conflicts with lanes 5-7 and 16-19 of its group
+
+
+def test_two_addresses_a_lane_are_two_accesses() -> None:
+    lanes = np.repeat(np.arange(32, dtype=np.int16), 2)
+    addresses = np.array([[x for n in range(32) for x in (4 * n, 4096 + 4 * n)]], dtype=np.int64)
+    total, least = passes(get("gfx1100")["lds_lane_groups"][32], False, 4, addresses, lanes)
+    assert (int(total[0]), least) == (2, 2)
+
+
+@given(
+    st.lists(st.integers(0, 16383).map(lambda x: 4 * x), min_size=1, max_size=64),
+    st.sampled_from([4, 8, 16]),
+    st.booleans(),
+    st.sampled_from(["gfx942", "gfx950"]),
+)
+def test_passes_are_at_least_the_groups_and_at_most_the_lanes(
+    addresses: list[int], width: int, store: bool, arch: str
+) -> None:
+    lanes = np.arange(len(addresses), dtype=np.int16)
+    stack = np.array([addresses], dtype=np.int64)
+    total, least = passes(get(arch)["lds_lane_groups"][64], store, width, stack, lanes)
+    assert 1 <= least <= int(total[0]) <= max(least, len(addresses) * width // 4)
+
+
+def test_conflicts_cost_time_and_are_reported() -> None:
+    program = listing("gfx942", "ds_read_b32 v1, v0", "s_waitcnt lgkmcnt(0)", "s_endpgm")
+    free = run(program, [[straight(program, {0: lds_event([4 * n for n in range(64)], 4)})]])
+    bad = run(program, [[straight(program, {0: lds_event([128 * n for n in range(64)], 4)})]])
+    assert [int(x) for x in bad["memory"][["passes", "min_passes"]].iloc[0]] == [64, 2]
+    assert [int(x) for x in free["memory"][["passes", "min_passes"]].iloc[0]] == [2, 2]
+    waits = [int(t["insts"].stall.iloc[1]) for t in (free, bad)]
+    assert waits[1] - waits[0] == 124  # 62 more passes of 2 cycles
