@@ -26,6 +26,7 @@ def analyse(capture: Capture) -> Analysis:
     import numpy as np
 
     from isaprof.attribution.barriers import blame_barriers
+    from isaprof.attribution.conflicts import extra_passes
     from isaprof.attribution.counters import simulate
     from isaprof.attribution.explain import explain
     from isaprof.attribution.partition import partition
@@ -39,7 +40,7 @@ def analyse(capture: Capture) -> Analysis:
     ends = (code.cls[records.line] & int(Cls.ENDPGM)) != 0
     tiles = partition(records, np.asarray(ends), int(code.table.get("issue_period", 1)))
     simulated = simulate(code, records)
-    slices = explain(code, records, tiles.window, simulated)
+    slices = explain(code, records, tiles.window, simulated, extra_passes(capture, records))
     segments = make_segments(code, records, tiles, slices, simulated)
     segments = blame_barriers(code, records, segments)
     return roll_up(capture, code, records, tiles, segments)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -81,18 +82,29 @@ class Context:
     simulated: Simulated
     begin: NDArray[np.int64]  #: cycle from which each record could have issued
     issue: NDArray[np.int64]  #: cycle each record issued
+    conflicts: Mapping[int, int]  #: record number -> cycles added by LDS bank conflicts
     simd: NDArray[np.int64]  #: dense SIMD number of each record
     unit: NDArray[np.int64]  #: dense CU or WGP number of each record
 
 
-def explain(code: StaticCode, records: Records, window: NDArray[np.int64], simulated: Simulated) -> Slices:
-    """The slices of every record's wait (idle and stall together)."""
+def explain(
+    code: StaticCode,
+    records: Records,
+    window: NDArray[np.int64],
+    simulated: Simulated,
+    conflicts: Mapping[int, int] | None = None,
+) -> Slices:
+    """The slices of every record's wait (idle and stall together).
+
+    ``window``: cycle from which each record could have issued; ``conflicts``:
+    cycles that LDS bank conflicts added, by record number.
+    """
     begin = np.minimum(
         np.maximum(window, np.where(records.hidden, records.hidden_until, window)), records.time
     )
     w = records.w
     ctx = Context(
-        code, records, simulated, begin, records.issue,
+        code, records, simulated, begin, records.issue, conflicts or {},
         records.waves.unit(simd=True)[w], records.waves.unit(simd=False)[w],
     )  # fmt: skip
     out = _Collector(len(records))
@@ -268,6 +280,11 @@ def _explain_wait(
     for stop in stops:
         ops = [op for op in candidates.values() if last[op.r] >= stop]
         lines = list(dict.fromkeys((op.line, op.cause) for op in ops))
+        if len(ops) == 1 and (extra := ctx.conflicts.get(ops[0].r, 0)) and stop == end:
+            # without conflicts the data would have been there so much earlier
+            out.add_one(r, max(begin, stop - extra), ops[0].cause, ops[0].line)
+            out.add_one(r, stop, Cause.LDS_CONFLICT, ops[0].line)
+            continue
         for n, (line, cause) in enumerate(lines, start=1):
             until = begin + (stop - begin) * n // len(lines)
             out.add_one(r, until, cause, line, ambiguous=len(lines) > 1)

@@ -44,6 +44,12 @@ class Wave:
         return self
 
 
+def memory_table(rows: Iterable[tuple[int, int, int, int]]) -> pd.DataFrame:
+    """The capture's memory table of LDS accesses: (wave, seq, passes, min_passes)."""
+    frame = pd.DataFrame(rows, columns=["wave", "seq", "passes", "min_passes"])
+    return frame.astype({"passes": "Int32", "min_passes": "Int32"}).assign(space="lds", store=False)
+
+
 def capture(arch: str, program: Sequence[str], waves: Sequence[Wave], **meta: Any) -> Capture:
     """A capture of ``program`` (8 bytes a line from 0x1000) with the records of ``waves``."""
     ins = decode_lines(arch, [(0x1000 + 8 * i, (), text) for i, text in enumerate(program)])

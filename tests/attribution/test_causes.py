@@ -6,7 +6,8 @@ import pytest
 
 from isaprof.attribution import analyse
 from isaprof.attribution.depend import wait_alu_fields
-from tests.attribution.build import Wave, capture
+from isaprof.capture.model import Capture
+from tests.attribution.build import Wave, capture, memory_table
 from tests.attribution.invariants import check
 
 Piece = tuple[int, str, str, int, int]
@@ -174,6 +175,21 @@ def test_vector_memory_queue() -> None:
 def test_lds_queue() -> None:
     program = ["ds_read_b128 v[4:7], v1", "ds_read_b128 v[8:11], v1"]
     assert waits("gfx950", program, Wave().add(0).add(1, stall=12)) == [(1, "stall", "LDS pipe busy", 0, 12)]
+
+
+def test_lds_bank_conflict() -> None:
+    program = ["ds_read_b128 v[4:7], v1", "s_nop 0", "s_waitcnt lgkmcnt(0)"]
+    wave = Wave().add(0).add(1, stall=4, issue=0).add(2, stall=100, issue=0)
+    plain = capture("gfx950", program, [wave])
+    tables = {name: plain.table(name) for name in ("code", "waves", "insts")}
+    cap = Capture(plain.meta, {**tables, "memory": memory_table([(0, 0, 12, 4)])})
+    a = analyse(cap)
+    check(cap, a)
+    found = a.culprits[a.culprits["victim"] == 2]
+    assert set(zip(found["culprit"], found["cause"], found["cycles"], strict=True)) == {
+        (0, "wait: LDS", 92),
+        (0, "LDS bank conflict", 8),
+    }
 
 
 def test_instruction_fetch_on_the_first_pass_only() -> None:

@@ -61,7 +61,13 @@ def test_tables_of_real_captures_are_current(data_dir: Path) -> None:
 
 def test_every_cause_is_documented() -> None:
     text = (ROOT / "docs" / "attribution.md").read_text(encoding="utf-8").replace("*", "")
-    aliases = {"wait: store": "store", "wait: LDS": "LDS", "wait: SMEM": "SMEM", "LDS pipe busy": "LDS"}
+    aliases = {
+        "wait: store": "store",
+        "wait: LDS": "LDS",
+        "wait: SMEM": "SMEM",
+        "LDS pipe busy": "LDS",
+        "VMEM pipe busy": "VMEM",
+    }
     for cause in CAUSES:
         words = aliases.get(str(cause), str(cause).removeprefix("wait: "))
         assert words in text, cause
