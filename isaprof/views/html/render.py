@@ -127,7 +127,6 @@ def _capture(analysis: Analysis, index: int, of: int) -> dict[str, Any]:
         "anchor": "L" if of == 1 else "AB"[index],
         "provenance": a.provenance,
         "meaning": PROVENANCE_TEXT.get(a.provenance, ""),
-        "coverage": _coverage(a.meta),
         "arch": clean(a.arch),
         "kernel": clean(a.kernel),
         "empty": not len(a.waves),
@@ -141,13 +140,6 @@ def _capture(analysis: Analysis, index: int, of: int) -> dict[str, Any]:
         "facts": facts(a.meta),
         "listing": rows,
     }
-
-
-def _coverage(meta: dict[str, Any]) -> str:
-    """How much of the dispatch the cycles are for, where the capture says it."""
-    found = meta.get("coverage")
-    text = found.get("text") if isinstance(found, dict) else None
-    return clean(text[:1].upper() + text[1:]) if isinstance(text, str) else ""
 
 
 def _hottest(rows: Listing) -> list[dict[str, Any]]:
