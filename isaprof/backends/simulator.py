@@ -34,7 +34,8 @@ class Simulator:
     """One kernel, one launch, on the simulator.
 
     ``workgroups``: "all", a number, or "X,Y,Z" (see sampling.select). After
-    :meth:`capture`, ``verification`` is the verdict on the output.
+    :meth:`capture`, ``outputs`` holds the output operands' bytes and
+    ``verification`` is the verdict on them.
     """
 
     name = "simulator"
@@ -58,6 +59,7 @@ class Simulator:
         self.max_instructions = max_instructions
         self.wants_verdict = verify
         self.verification: Verification = NOT_ASKED
+        self.outputs: dict[str, bytes] = {}
 
     def capture(self, progress: Progress = no_progress) -> RawCapture:
         """Execute, compare, time. Raises KernelFault; a wrong output is no error here."""
@@ -79,6 +81,7 @@ class Simulator:
             max_instructions=self.max_instructions,
             progress=progress,
         )
+        self.outputs = result.outputs
         if self.wants_verdict:
             self.verification = self.launch.verify(result.outputs, self.selection.run)
         timed_result = timing.simulate(
