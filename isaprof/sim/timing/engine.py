@@ -19,65 +19,29 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Callable
 from heapq import heappop, heappush
-from itertools import accumulate
 
 from isaprof.errors import KernelFault
 from isaprof.isa.model import Category
-from isaprof.sim.timing.calibration import Constants
-from isaprof.sim.timing.dispatch import Dispatcher, Place
-from isaprof.sim.timing.lines import CODE, PORT_NONE, PORT_VALU, PORTS, REGISTERS, Lines
-from isaprof.sim.timing.paths import LOCAL, Paths
+from isaprof.sim.timing.lines import CODE, PORT_NONE, PORT_VALU, PORTS, REGISTERS
+from isaprof.sim.timing.paths import LOCAL
+from isaprof.sim.timing.residency import WAVE_BITS, Residency
 from isaprof.sim.timing.scoreboard import SLOTS, Kind, Slot
-from isaprof.sim.timing.state import NEVER, Group, Records, counter_free, producer
-from isaprof.sim.timing.units import Fetch, LdsUnit, ScalarUnit, VectorMemoryUnit
+from isaprof.sim.timing.state import NEVER, counter_free, producer
 
-_WAVE_BITS = 20
-_WAVE_MASK = (1 << _WAVE_BITS) - 1
+_WAVE_MASK = (1 << WAVE_BITS) - 1
 _JUMP, _NEXT = CODE[Category.JUMP], CODE[Category.NEXT]
-_IMMED, _MESSAGE = CODE[Category.IMMED], CODE[Category.MESSAGE]
+_IMMED = CODE[Category.IMMED]
 
 
-class Engine:
+class Engine(Residency):
     """One CU (CDNA) or WGP (RDNA) and the waves it is given."""
-
-    def __init__(
-        self,
-        k: Constants,
-        lines: Lines,
-        paths: Paths,
-        dispatcher: Dispatcher,
-        units: tuple[Fetch, VectorMemoryUnit, LdsUnit, ScalarUnit],
-        counter_max: list[int],
-    ) -> None:
-        self.k, self.lines, self.paths, self.dispatcher = k, lines, paths, dispatcher
-        self.fetch, self.vmem, self.lds, self.scalar = units
-        self.counter_max = counter_max
-        self.records = Records()
-        n = len(paths.start) - 1
-        self.place: list[Place | None] = [None] * n
-        self.end = [NEVER] * n
-        self.step = paths.start[:-1]
-        self.ready = [0] * n
-        self.last_end = [NEVER] * n
-        self.priority = [0] * n
-        self.board = [NEVER] * (n * SLOTS)
-        self.outstanding: list[list[int]] = [[] for _ in range(n * len(counter_max))]
-        self.stored = [NEVER] * n
-        self.group: list[Group | None] = [None] * n
-        self.signalled = [-1] * n  #: barrier phase of the wave's last signal
-        self.arrival = [(0, 0)] * n  #: time and stall of the barrier it waits at
-        self.fresh: list[tuple[int, int, bool]] = []  #: (wave, cycle, after a taken branch) to look at next
-        self.heap: list[int] = []
-        #: per wave, counter and type: completion of the last access that returns in order
-        self.last_done: dict[tuple[int, int, int], int] = {}
-        self.first_wave = [0, *accumulate(dispatcher.sizes)]
 
     def run(self, progress: Callable[[int], None] | None = None) -> None:
         """Play all workgroups. KernelFault when waves wait at a barrier that never completes."""
         if self.dispatcher.places is not None:
             begins = [p.begin for places in self.dispatcher.places for p in places]
             self.fetch.begin(min(begins, default=0))
-        self._launch(0)
+        self.launch(0)
         self._loop(progress)
         stuck = [w for w, end in enumerate(self.end) if end == NEVER]
         if stuck:
@@ -150,11 +114,11 @@ class Engine:
                 step = step_of[w]
             elif heap:
                 key = heappop(heap)
-                now = key >> (_WAVE_BITS + 2)
+                now = key >> (WAVE_BITS + 2)
                 w = key & _WAVE_MASK
                 step = step_of[w]
                 if step == path_start[w + 1]:
-                    self._end(w, now)
+                    self.end_wave(w, now)
                     continue
                 line = path_line[step]
                 kind = kinds[line]
@@ -201,7 +165,7 @@ class Engine:
                     if free > now:
                         if free % grain:
                             free += grain - free % grain
-                        heappush(heap, (free * 4 + 3 - self.priority[w]) << _WAVE_BITS | w)
+                        heappush(heap, (free * 4 + 3 - self.priority[w]) << WAVE_BITS | w)
                         continue
                     ports[at] = now + busy[line]
 
@@ -312,7 +276,7 @@ class Engine:
                         self.priority[w] = L.priority[line]
                     after_valu[w], after_wait[w] = False, kind == wait_kind
                 else:
-                    if self._control(w, line, kind, step, now):
+                    if self.control(w, line, kind, step, now):
                         continue
                     after_valu[w] = after_wait[w] = False
                 for i in range(sets_ptr[line], sets_ptr[line + 1]):
@@ -371,13 +335,11 @@ class Engine:
                     base += L.cycles[line] - grain
                 elif kind == barrier_wait_kind:
                     parked = True
-                    self._barrier_wait(w, step, base)
+                    self.barrier_wait(w, step, base)
                 break
             if not parked:
                 step_of[w] = step
-                heappush(heap, (base * 4 + 3 - self.priority[w]) << _WAVE_BITS | w)
-
-    # -- less frequent parts ---------------------------------------------------------------
+                heappush(heap, (base * 4 + 3 - self.priority[w]) << WAVE_BITS | w)
 
     def _memory(self, w: int, line: int, kind: int, simd: int, event: int, now: int) -> None:
         """Hand a memory, export or message instruction to its unit and raise its counters."""
@@ -404,109 +366,3 @@ class Engine:
             else:
                 done_here = done
             insort(self.outstanding[w * n + c], done_here)
-
-    def _record(self, w: int, step: int, time: int, stall: int, duration: int, category: int) -> None:
-        out = self.records
-        out.wave.append(w)
-        out.step.append(step)
-        out.time.append(time)
-        out.stall.append(stall)
-        out.duration.append(duration)
-        out.category.append(category)
-        self.last_end[w] = max(self.last_end[w], time + duration)
-
-    def _control(self, w: int, line: int, kind: int, step: int, now: int) -> bool:
-        """Barriers and the end of the program; True when the wave does not go on at once."""
-        k = self.k
-        group = self._group(w)
-        time = self.last_end[w] if NEVER < self.last_end[w] < now else now
-        self.step[w] = step + 1
-        if kind == Kind.SIGNAL:
-            stall = now - self.ready[w]
-            self._record(w, step, self.ready[w], stall, stall + self.lines.extra[line], _MESSAGE)
-            self.signalled[w] = group.phase
-            self._arrive(group, now)
-            return False
-        if kind == Kind.BARRIER:
-            self.arrival[w] = (time, now - time)
-            group.waiting.append(w)
-            self._arrive(group, now)
-            return True
-        end = max(now + int(k["endpgm_idle"]), self.stored[w])
-        end += -end % int(k["time_grain"])
-        self._record(w, step, time, 0, end - time, _MESSAGE)
-        self.step[w] = self.paths.start[w + 1]
-        self._push(w, end)
-        return True
-
-    def _group(self, w: int) -> Group:
-        group = self.group[w]
-        assert group is not None
-        return group
-
-    def _push(self, w: int, t: int) -> None:
-        heappush(self.heap, (t * 4 + 3 - self.priority[w]) << _WAVE_BITS | w)
-
-    def _arrive(self, group: Group, now: int) -> None:
-        group.arrived += 1
-        if group.arrived >= group.live:
-            self._release(group, now)
-
-    def _release(self, group: Group, now: int) -> None:
-        """All live waves have arrived: those that wait go on."""
-        group.arrived = 0
-        group.phase += 1
-        group.released = now + int(self.k["barrier_release"])
-        waiting, group.waiting = group.waiting, []
-        for w in waiting:
-            self._resume(w, group.released)
-
-    def _resume(self, w: int, released: int) -> None:
-        """Record the barrier that wave ``w`` waited at, and let it go on."""
-        step = self.step[w] - 1
-        time, stall = self.arrival[w]
-        if self.lines.kind[self.paths.line[step]] == Kind.BARRIER_WAIT:
-            released = max(released, time + 1)
-            if self.lines.traced[self.paths.line[step]]:
-                self._record(w, step, time, 0, released - time, _IMMED)
-        elif self.k["immediate_record"] == "whole":
-            released = max(released, time + int(self.k["time_grain"]))
-            self._record(w, step, time, released - time, released - time, _IMMED)
-        else:
-            self._record(w, step, time, stall, released - time, _MESSAGE)
-        self.fresh.append((w, released, False))
-
-    def _barrier_wait(self, w: int, step: int, base: int) -> None:
-        """A split barrier's wait: on if the phase the wave signalled is complete, else it parks."""
-        group = self._group(w)
-        time = self.last_end[w] if NEVER < self.last_end[w] < base else base
-        self.arrival[w] = (time, 0)
-        self.step[w] = step + 1
-        if group.phase > self.signalled[w]:
-            self._resume(w, max(base, group.released))
-        else:
-            group.waiting.append(w)
-
-    # -- launch and end ---------------------------------------------------------------------
-
-    def _launch(self, now: int) -> None:
-        while (got := self.dispatcher.launch(now)) is not None:
-            number, places = got
-            group = Group(number, len(places))
-            for w, place in enumerate(places, self.first_wave[number]):
-                self.group[w] = group
-                self.place[w] = place
-                begin = self.fetch.begin(place.begin)
-                self.fresh.append((w, begin + -begin % int(self.k["time_grain"]), False))
-
-    def _end(self, w: int, now: int) -> None:
-        self.end[w] = now
-        group, place = self._group(w), self.place[w]
-        assert place is not None
-        group.live -= 1
-        self.dispatcher.end_wave(place)
-        if group.live == 0:
-            self.dispatcher.end_workgroup()
-        elif group.arrived >= group.live:
-            self._release(group, now)
-        self._launch(now)

@@ -1,0 +1,97 @@
+"""Latencies of the memory hierarchy by real addresses, cold and warm."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from isaprof.arch import get
+from isaprof.sim.timing import Place
+from isaprof.sim.timing.calibration import Constants
+from isaprof.sim.timing.describe import constants_table
+from isaprof.sim.timing.memory import Cache
+from isaprof.sim.trace import MemEvent
+from tests.sim.timing.programs import global_event, issues, listing, run, straight
+
+LOADS = ("global_load_dword v1, v[2:3], off", "s_waitcnt vmcnt(0)") * 3
+
+
+def waits(first: int, second: int, third: int, *, warm: bool) -> list[int]:
+    """Issue-to-release times of three loads of one wave at the given addresses."""
+    program = listing("gfx950", *LOADS, "s_endpgm")
+    memory = {2 * n: global_event([a]) for n, a in enumerate((first, second, third))}
+    t = issues(run(program, [[straight(program, memory)]], warm=warm))
+    return [t[2 * n + 1] - t[2 * n] for n in range(3)]
+
+
+def test_first_touch_of_a_page_then_a_line_then_the_cache() -> None:
+    k = Constants(get("gfx950"))
+    cold, line, hit = waits(1 << 30, (1 << 30) + 4096, 1 << 30, warm=False)
+    dram = k.cycles_from_ns("dram_latency_ns")
+    assert cold == pytest.approx(k["global_cold_few_lanes"], abs=12)
+    assert line == pytest.approx(dram, abs=12)
+    assert hit == pytest.approx(k["l1_latency"], abs=8)
+
+
+def test_a_warm_start_finds_its_data_in_l2() -> None:
+    k = Constants(get("gfx950"))
+    first, *_, again = waits(1 << 30, 1 << 31, 1 << 30, warm=True)
+    assert first == pytest.approx(k["l2_latency"], abs=8)
+    assert again == pytest.approx(k["l1_latency"], abs=8)
+
+
+def test_kernel_arguments_are_cold_once_for_a_dispatch() -> None:
+    program = listing("gfx1100", "s_load_b64 s[2:3], s[0:1], 0x0", "s_waitcnt lgkmcnt(0)", "s_endpgm")
+    event = MemEvent("scalar", True, False, 8, np.array([4096], np.int64), np.zeros(0, np.int16))
+    waves = [straight(program, {0: event}, n) for n in range(2)]
+    out = run(program, [waves], warm=False, places=[[Place(0, 0, 0), Place(2, 0, 5000)]])
+    k = Constants(get("gfx1100"))
+    lengths = [issues(out, w)[1] - issues(out, w)[0] for w in (0, 1)]
+    assert lengths == [k["smem_cold"], k["smem_hit"]]
+
+
+def test_scattered_lanes_take_longer_than_coalesced_ones() -> None:
+    program = listing("gfx950", *["global_load_dword v1, v[2:3], off"] * 4, "s_waitcnt vmcnt(0)", "s_endpgm")
+
+    def length(stride: int) -> int:
+        memory = {n: global_event([(1 << 30) + n * 65536 + stride * i for i in range(64)]) for n in range(4)}
+        t = issues(run(program, [[straight(program, memory)]]))
+        return t[4] - t[0]
+
+    assert length(4096) > length(4) + 150
+    rows = run(program, [[straight(program, {0: global_event([4096 * i for i in range(64)])})]])["memory"]
+    assert int(rows["lines"].iloc[0]) == 64
+
+
+def test_uncoalesced_stores_leave_one_lane_a_cycle() -> None:
+    """gfx950: after the first 12 or so, one store instruction per 64 cycles."""
+    program = listing("gfx950", *["global_store_dwordx2 v[2:3], v[4:5], off"] * 20, "s_endpgm")
+    memory = {n: global_event([n * 8 + 4096 * i for i in range(64)], 8, store=True) for n in range(20)}
+    t = issues(run(program, [[straight(program, memory)]]))
+    assert t[5] - t[4] == 4
+    assert t[19] - t[18] == 64
+
+
+def test_a_wave_ends_only_after_its_stores() -> None:
+    program = listing("gfx1100", "global_store_b32 v2, v3, s[0:1]", "s_endpgm")
+    plain = listing("gfx1100", "v_mov_b32_e32 v0, 0", "s_endpgm")
+    k = Constants(get("gfx1100"))
+    out = run(program, [[straight(program, {0: global_event([0], store=True)})]])
+    assert int(out["waves"].end[0]) - issues(out)[0] == pytest.approx(k["endpgm_after_store"], abs=4)
+    out = run(plain, [[straight(plain)]])
+    assert int(out["waves"].end[0]) - issues(out)[0] == pytest.approx(k["endpgm_idle"], abs=2)
+
+
+def test_cache_keeps_the_lines_used_last() -> None:
+    cache = Cache(2)
+    cache.fill(1, 10)
+    cache.fill(2, 20)
+    assert cache.touch(1) == 10
+    cache.fill(3, 30)
+    assert cache.touch(2) is None
+    assert cache.touch(1) == 10
+
+
+def test_the_document_shows_the_constants_in_use(pytestconfig: pytest.Config) -> None:
+    text = (pytestconfig.rootpath / "docs" / "timing-model.md").read_text()
+    assert constants_table() in text, "regenerate with: python -m isaprof.sim.timing.describe"
