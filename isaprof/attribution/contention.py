@@ -137,6 +137,32 @@ def vector_pipe(code: StaticCode, records: Records, simd: NDArray[np.int64]) -> 
     return VectorPipe(queue, np.asarray(through))
 
 
+def offer_vector_drain(code: StaticCode, records: Records, simd: NDArray[np.int64], out: Constraints) -> None:
+    """RDNA: memory instructions wait until the wave's queued vector operations have retired.
+
+    The order rule "VALU to memory" counts from the issue of the last VALU
+    instruction; behind WMMAs that one executes much later (LLVM
+    AMDGPUInsertDelayAlu.cpp: VA_VDST == 0 before LDS, VMEM and exports).
+    """
+    from isaprof.attribution.depend import last_of
+    from isaprof.attribution.rules import MEMORY
+
+    pipe = vector_pipe(code, records, simd)
+    cycles = code.table.get("valu_to_mem")
+    if pipe is None or cycles is None or "wait_valu_retired" not in code.table:
+        return
+    cls = code.cls[records.line]
+    through = np.zeros(len(records), np.int64)
+    through[pipe.stream.r] = pipe.through
+    last = last_of((cls & int(Cls.VALU)) != 0, records.first[records.w])
+    at = np.flatnonzero(((cls & int(MEMORY)) != 0) & (last >= 0))
+    producer = last[at]
+    ready = through[producer] + int(cycles) - int(code.table.get("issue_period", 1))
+    matrix = (cls[producer] & int(Cls.MATRIX)) != 0
+    for pick, cause in ((matrix, Cause.MATRIX_DEP), (~matrix, Cause.VALU_DEP)):
+        out.offer(at[pick], ready[pick], cause, records.line[producer[pick]], 3)
+
+
 #: backlog from which the queue in front of the vector pipe counts as the reason of a wait, cycles
 _BACKLOG = 8
 #: an operation is reported complete up to so many cycles after it is through the pipe: 7-16 for WMMA

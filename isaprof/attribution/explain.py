@@ -124,6 +124,7 @@ def _constraints(ctx: Context) -> Constraints:
     depend.offer_branches(ctx.code, ctx.records, found)
     depend.offer_register_dependencies(ctx.code, ctx.records, ctx.begin, found)
     contention.offer_matrix_pipe(ctx.code, ctx.records, ctx.simd, found)
+    contention.offer_vector_drain(ctx.code, ctx.records, ctx.simd, found)
     return found
 
 

@@ -69,8 +69,9 @@ class Analysis:
     lost, 0 = nothing lost).
 
     ``line_causes``: line, cause, cycles (> 0): per line they sum to wait.
-    ``culprits``: culprit, victim, cause, cycles: wait cycles by who is to blame
-    (they sum to the wait of all lines).
+    ``culprits``: culprit, victim, cause, cycles: wait cycles by who is to blame,
+    and time inside a barrier or trap that the trace books as issue. Without
+    the latter they sum to the wait of all lines.
     ``causes``: cause, cycles, share, over all traced waves, largest first; its
     cycles sum to ``total_cycles``.
     ``waves``: wave, se, cu, simd, slot, begin, end, cycles, instructions and one

@@ -81,14 +81,25 @@ def _sum_by(keys: list[NDArray[np.int64]], cycles: NDArray[np.int64]) -> list[ND
 def _waits(
     records: Records, s: Segments, line: NDArray[np.int64]
 ) -> tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]]:
-    """(culprit, victim, cause, cycles) and (line, cause, cycles) of stall and idle."""
+    """(culprit, victim, cause, cycles) of lost time and (line, cause, cycles) of stall and idle."""
     waiting = (s.part < ISSUE) & (line >= 0)
     r, cause, culprit, cycles = s.cut
     victim = np.concatenate([line[waiting], records.line[r]])
     cause = np.concatenate([s.cause[waiting], cause])
     culprit = np.concatenate([s.culprit[waiting], culprit])
     cycles = np.concatenate([s.cycles[waiting], cycles])
-    return _sum_by([culprit, victim, cause], cycles), _sum_by([victim, cause], cycles)
+    by_cause = _sum_by([victim, cause], cycles)
+    held = _held(s) & (line >= 0)
+    blame = [
+        np.concatenate(pair)
+        for pair in ((culprit, s.culprit[held]), (victim, line[held]), (cause, s.cause[held]))
+    ]
+    return _sum_by(blame, np.concatenate([cycles, s.cycles[held]])), by_cause
+
+
+def _held(s: Segments) -> NDArray[np.bool_]:
+    """Time inside a barrier or a trap that the trace books as execution (RDNA)."""
+    return np.asarray((s.part == ISSUE) & (s.cause != CAUSE_CODE[Cause.ISSUE]))
 
 
 def _category(codes: NDArray[np.int64], names: Sequence[str]) -> pd.Categorical[Any]:
@@ -165,7 +176,7 @@ def _lines(
     stall, idle = sums(records.line, records.stall), sums(records.line, tiles.idle)
     issuing = (s.part == ISSUE) & (line >= 0)
     issue = sums(line[issuing], s.cycles[issuing])
-    held = issuing & (s.cause != CAUSE_CODE[Cause.ISSUE])  # barriers and traps on RDNA
+    held = _held(s) & (line >= 0)
     lost = sums(line[held], s.cycles[held])
     costly = ~np.isin(by_cause[1], _FREE)
     lost += sums(by_cause[0][costly], by_cause[2][costly])

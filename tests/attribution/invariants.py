@@ -48,7 +48,8 @@ def check(capture: Capture, analysis: Analysis) -> None:
         assert row.wait == row.stall + row.idle
     sums = analysis.line_causes.groupby("line")["cycles"].sum()
     assert {i: sums.get(i, 0) for i in lines["line"]} == dict(zip(lines["line"], lines["wait"], strict=True))
-    assert int(analysis.culprits["cycles"].sum()) == int(lines["wait"].sum())
+    held = s[(s["part"] == "issue") & (s["cause"] != "issue") & (s["line"] >= 0)]["cycles"].sum()
+    assert int(analysis.culprits["cycles"].sum()) == int(lines["wait"].sum() + held)
     causes = [c for c in waves.columns if c in {str(x) for x in CAUSES}]
     assert (waves[causes].sum(axis=1) == waves["cycles"]).all()
     assert analysis.overlap_cycles >= 0

@@ -126,6 +126,13 @@ def test_wmma_queue_rdna() -> None:
     assert found[4] == 23
 
 
+def test_memory_waits_for_a_wmma_to_retire_rdna() -> None:
+    # a bf16 WMMA takes 32 cycles on gfx1151, and the store reads its result 17 after that
+    program = ["v_wmma_f32_16x16x16_bf16 v[0:7], v[100:107], v[108:115], v[0:7]", "ds_store_b32 v50, v0"]
+    wave = Wave().add(0, issue=1).add(1, idle=48, issue=1)
+    assert waits("gfx1151", program, wave) == [(1, "idle", "matrix dependency", 0, 48)]
+
+
 def test_s_nop() -> None:
     program = ["v_add_u32_e32 v1, v2, v3", "s_nop 3"]
     assert waits("gfx950", program, Wave().add(0).add(1, stall=16, issue=0)) == [
