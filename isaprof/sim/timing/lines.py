@@ -107,6 +107,8 @@ class _Decoder:
         self.queued: bool = k["valu_queue"] > 1
         self.halves: int = k.get("wave64_halves", 1) if wave_size == 64 else 1
         self.rules = RULES[k["issue_model"]]
+        shared = "SALU_SMEM" in k["issue_classes"]  # one issue slot for scalar ALU and scalar memory
+        self.ports = {**_PORT, Kind.SMEM: PORT_SALU} if shared else _PORT
         self.alone = re.compile("|".join(k.get("valu_alone", ())) or r"(?!)")
         self.packed = re.compile(k.get("packed_f32_pattern", r"(?!)"))
 
@@ -116,7 +118,7 @@ class _Decoder:
         o.kind.append(int(kind))
         o.traced.append(i.traced)
         o.category.append(CODE[_record_category(i, kind)])
-        o.port.append(_PORT[kind])
+        o.port.append(self.ports[kind])
         o.fetch.append((max(i.end, i.pc + 4) - 1) // self.k["icache_fetch_bytes"])
         o.counters.append(tuple(self.counters[c] for c in i.counters if c in self.counters))
         o.waits.append(tuple((self.counters[c], n) for c, n in i.waits if c in self.counters))

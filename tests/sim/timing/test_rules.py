@@ -7,10 +7,10 @@ import pytest
 
 from isaprof.arch import get
 from isaprof.errors import BadInput, KernelFault
-from isaprof.sim.timing import Place, Resources
+from isaprof.sim.timing import Place, Resources, simulate
 from isaprof.sim.timing.calibration import Constants, known
 from isaprof.sim.timing.dispatch import waves_per_simd
-from isaprof.sim.trace import MemEvent
+from isaprof.sim.trace import MemEvent, WorkgroupTrace
 from tests.sim.timing.programs import gaps, global_event, issues, lds_event, listing, run, straight
 
 RDNA = "gfx1100"
@@ -99,6 +99,25 @@ def test_two_valu_of_two_waves_share_a_turn_on_gfx950_only() -> None:
         out = run(program, [[straight(program), straight(program)]], places=places)
         same = set(issues(out, 0)[:8]) & set(issues(out, 1)[:8])
         assert bool(same) is pairs
+
+
+def test_scalar_memory_shares_the_scalar_slot_on_cdna_only() -> None:
+    for arch, load, shared in (
+        ("gfx950", "s_load_dword s4, s[0:1], 0x0", True),
+        ("gfx1100", "s_load_b32 s4, s[0:1], 0x0", False),
+    ):
+        program = listing(arch, "s_mov_b32 s6, 0", "s_endpgm", load, "s_endpgm")
+        alu, mem = straight(program), straight(program)
+        alu.lines, mem.lines = np.array([0, 1], dtype=np.int32), np.array([2, 3], dtype=np.int32)
+        out = run(program, [[alu, mem]], places=[[Place(0, 0, 0), Place(0, 1, 0)]])
+        assert (issues(out, 0)[0] != issues(out, 1)[0]) is shared
+
+
+def test_a_wave64_takes_the_rdna_valu_twice() -> None:
+    program = listing(RDNA, *["v_add_f32_e32 v1, v0, v0"] * 3, "s_endpgm")
+    traces = [WorkgroupTrace((0, 0, 0), [straight(program)], 0)]
+    out = simulate(program, get(RDNA), traces, resources=Resources(32, 0, 1, 64, warm=True)).tables
+    assert gaps(out)[:2] == [2, 2]
 
 
 def test_oldest_wave_wins_and_setprio_overrides() -> None:
