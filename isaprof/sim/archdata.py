@@ -34,7 +34,8 @@ class SimFacts:
     cmpx_writes_sgpr: bool
     #: fp8/bf8 operands are FNUZ. CDNA3 ISA (gfx940 to gfx942); OCP from gfx950 and gfx12 on
     fp8_fnuz: bool = False
-    #: raw buffer range check compares offset + bytes (gfx10 and later) with num_records. RDNA ISA, "Range checking"
+    #: raw buffer range check compares offset + bytes (gfx10 and later) with num_records. RDNA ISA, "Range
+    #: checking"
     buffer_checks_last_byte: bool = True
     #: scratch base comes from an SGPR pair of the wave (gfx9 before gfx940, gfx10), else from the hardware
     architected_scratch: bool = True

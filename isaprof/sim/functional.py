@@ -156,7 +156,8 @@ class Machine:
         self.lds_bytes = -(-(d.group_segment_fixed_size + launch.dynamic_lds) // granule) * granule
         private = d.private_segment_fixed_size + (DYNAMIC_STACK if d.uses_dynamic_stack else 0)
         self.private = (private + 3) // 4 * 4
-        self.memory, self.segments = Memory(), {}
+        self.memory = Memory()
+        self.segments: dict[str, Segment] = {}
         bias = self._load(co)
         self.ctx = Context(
             co.arch, self.facts, self.lanes, d.arch_vgpr_count, d.agpr_count, listing, bias, self.private
@@ -311,7 +312,8 @@ class Machine:
             waits.append(f"wave {w.id_in_wg} " + ("ended" if at is None else f"waits at {at:#x}"))
         shown = "; ".join(waits[:16]) + ("; ..." if len(waits) > 16 else "")
         return SimulatedFault(
-            f"deadlock: every wave waits at a barrier that {group.signalled} of {group.live} waves signalled ({shown})",
+            f"deadlock: every wave waits at a barrier that {group.signalled} of {group.live} "
+            f"waves signalled ({shown})",
             kind="deadlock", workgroup=group.id,
         )  # fmt: skip
 

@@ -21,6 +21,9 @@ BASE = 0x7F00_0000_0000
 GUARD = 1 << 16
 ALIGN = 1 << 12
 
+#: dword numbers of a wide access, as a column
+_DWORD = np.arange(16)[:, None]
+
 Addresses = NDArray[np.uint64]
 
 
@@ -162,9 +165,10 @@ def gather(
     """Little-endian values of ``nbytes`` at byte offsets, as dwords [ceil(nbytes / 4), n]."""
     if nbytes >= 4 and not (offset & 3).any():
         index = offset >> 2
-        if nbytes == 4:
-            return words[index][None]
-        return words[index[None, :] + np.arange(nbytes // 4)[:, None]]
+        dwords: NDArray[np.uint32] = (
+            words[index[None, :] + _DWORD[: nbytes // 4]] if nbytes > 4 else words[index][None]
+        )
+        return dwords
     n = (nbytes + 3) // 4
     out = np.zeros((n, offset.size, 4), np.uint8)
     for i in range(nbytes):

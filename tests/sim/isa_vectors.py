@@ -25,8 +25,10 @@ from isaprof.sim.state import EXEC, M0, VCC, Wave, Workgroup
 
 FILES = ("cdna", "rdna3", "rdna4")
 MEMORY_BASE, MEMORY_SIZE = 0x200000000, 0x100000
-#: round to nearest even, f32 denormal sources flushed, f16/f64 denormals kept, DX10_CLAMP on, IEEE off. Output
-#: denormals are left on: the hardware test that uses omod (rdna3-00825) shows it ignored, which is the rule for
+#: round to nearest even, f32 denormal sources flushed, f16/f64 denormals kept, DX10_CLAMP on, IEEE off.
+#: Output
+#: denormals are left on: the hardware test that uses omod (rdna3-00825) shows it ignored, which is the
+#: rule for
 #: enabled output denormals, and no record shows a flushed result
 MODE = 0xE0 | 1 << 8
 APPROXIMATE = re.compile(r"v_(s_)?(rcp|rsq|sqrt|exp|log|sin|cos)_|s_(sqrt|rcp|rsq|exp|log)")

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isaprof.isa.model import Operand
 from isaprof.sim.lower.context import Context, Unimplemented
@@ -15,7 +14,8 @@ from isaprof.sim.lower.operands import is_vector, row_of
 from isaprof.sim.state import Wave
 from isaprof.sim.trace import MemEvent
 
-Vec = NDArray[Any]
+#: a lane vector, or a NumPy scalar for a source that is the same in all lanes
+Vec = Any
 
 _ALL = {n: np.arange(n, dtype=np.int16) for n in (32, 64)}
 
@@ -38,9 +38,11 @@ def _elements() -> dict[str, Element]:
         "dword": Element(4), "dwordx2": Element(8), "dwordx3": Element(12), "dwordx4": Element(16),
         "b32": Element(4), "b64": Element(8), "b96": Element(12), "b128": Element(16),
         "short_d16": Element(2, False, 0), "short_d16_hi": Element(2, False, 1),
-        "d16_b16": Element(2, False, 0), "d16_hi_b16": Element(2, False, 1), "d16_hi_b8": Element(1, False, 1),
+        "d16_b16": Element(2, False, 0), "d16_hi_b16": Element(2, False, 1), "d16_hi_b8": Element(1,
+        False, 1),
         "b8": Element(1), "b16": Element(2), "byte": Element(1), "short": Element(2),
-        "byte_d16_hi": Element(1, False, 1), "b8_d16_hi": Element(1, False, 1), "b16_d16_hi": Element(2, False, 1),
+        "byte_d16_hi": Element(1, False, 1), "b8_d16_hi": Element(1, False, 1), "b16_d16_hi": Element(2,
+        False, 1),
     }  # fmt: skip
     for names, nbytes, signed in (
         (("ubyte", "u8"), 1, False), (("sbyte", "i8"), 1, True),

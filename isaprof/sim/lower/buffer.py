@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isaprof.isa.model import Instruction, Operand, OperandKind
 from isaprof.sim.lower import access
@@ -22,7 +21,8 @@ from isaprof.sim.lower.vmem import dma_to_lds, returns_old_value
 from isaprof.sim.semantics import atomic
 from isaprof.sim.state import Wave
 
-Vec = NDArray[Any]
+#: a lane vector, or a NumPy scalar for a source that is the same in all lanes
+Vec = Any
 
 
 @dataclass(slots=True)

@@ -14,17 +14,19 @@ from isaprof.sim.lower.operands import scalar_getter, scalar_putter
 from isaprof.sim.state import EXEC, VCC, Wave
 
 #: no architectural effect on registers, memory or the path
-NO_EFFECT = frozenset(
-    """s_nop s_delay_alu s_clause s_code_end s_setprio s_setprio_inc_wg s_inst_prefetch
-    s_set_inst_prefetch_distance s_icache_inv s_dcache_inv s_dcache_wb s_gl1_inv s_dcache_discard
-    s_waitcnt s_waitcnt_vscnt s_waitcnt_vmcnt s_waitcnt_expcnt s_waitcnt_lgkmcnt s_waitcnt_depctr s_wait_alu
-    s_wait_idle s_wait_event s_wait_loadcnt s_wait_storecnt s_wait_samplecnt s_wait_bvhcnt s_wait_expcnt
-    s_wait_dscnt s_wait_kmcnt s_wait_loadcnt_dscnt s_wait_storecnt_dscnt s_wait_asynccnt s_wait_tensorcnt
-    s_wait_xcnt s_version s_ttracedata s_ttracedata_imm s_incperflevel s_decperflevel s_prefetch_inst
-    s_prefetch_inst_pc_rel s_prefetch_data s_prefetch_data_pc_rel s_buffer_prefetch_data s_wakeup
-    buffer_wbl2 buffer_inv buffer_gl0_inv buffer_gl1_inv buffer_wbinvl1 buffer_wbinvl1_vol global_inv global_wb
-    global_wbinv global_prefetch_b8 flat_prefetch_b8""".split()
-)
+NO_EFFECT = frozenset({
+    "s_nop", "s_delay_alu", "s_clause", "s_code_end", "s_setprio", "s_setprio_inc_wg", "s_inst_prefetch",
+    "s_set_inst_prefetch_distance", "s_icache_inv", "s_dcache_inv", "s_dcache_wb", "s_gl1_inv",
+    "s_dcache_discard", "s_waitcnt", "s_waitcnt_vscnt", "s_waitcnt_vmcnt", "s_waitcnt_expcnt",
+    "s_waitcnt_lgkmcnt", "s_waitcnt_depctr", "s_wait_alu", "s_wait_idle", "s_wait_event", "s_wait_loadcnt",
+    "s_wait_storecnt", "s_wait_samplecnt", "s_wait_bvhcnt", "s_wait_expcnt", "s_wait_dscnt", "s_wait_kmcnt",
+    "s_wait_loadcnt_dscnt", "s_wait_storecnt_dscnt", "s_wait_asynccnt", "s_wait_tensorcnt", "s_wait_xcnt",
+    "s_version", "s_ttracedata", "s_ttracedata_imm", "s_incperflevel", "s_decperflevel", "s_prefetch_inst",
+    "s_prefetch_inst_pc_rel", "s_prefetch_data", "s_prefetch_data_pc_rel", "s_buffer_prefetch_data",
+    "s_wakeup", "buffer_wbl2", "buffer_inv", "buffer_gl0_inv", "buffer_gl1_inv", "buffer_wbinvl1",
+    "buffer_wbinvl1_vol", "global_inv", "global_wb", "global_wbinv", "global_prefetch_b8",
+    "flat_prefetch_b8",
+})  # fmt: skip
 
 
 def lower_control(ins: Instruction, ctx: Context) -> Step | None:

@@ -27,7 +27,8 @@ from isaprof.sim.lower.operands import (
 )
 from isaprof.sim.state import Wave
 
-Vec = NDArray[Any]
+#: a lane vector, or a NumPy scalar for a source that is the same in all lanes
+Vec = Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,8 @@ def dpp_getter(ctx: Context, o: Operand, t: str, c: DppControl) -> Get:
 
 
 _SELECT = {
-    "BYTE_0": (0, 8), "BYTE_1": (8, 8), "BYTE_2": (16, 8), "BYTE_3": (24, 8), "WORD_0": (0, 16), "WORD_1": (16, 16),
+    "BYTE_0": (0, 8), "BYTE_1": (8, 8), "BYTE_2": (16, 8), "BYTE_3": (24, 8), "WORD_0": (0, 16),
+    "WORD_1": (16, 16),
     "DWORD": (0, 32),
 }  # fmt: skip
 

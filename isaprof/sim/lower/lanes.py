@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isaprof.isa.model import Instruction, Operand
 from isaprof.sim.lower import dpp
@@ -17,7 +16,8 @@ from isaprof.sim.lower.context import Context, Step, Unimplemented, modifier_bit
 from isaprof.sim.lower.operands import getter, is_vector, row_of, scalar_getter, scalar_putter
 from isaprof.sim.state import Wave
 
-Vec = NDArray[Any]
+#: a lane vector, or a NumPy scalar for a source that is the same in all lanes
+Vec = Any
 
 
 def _row(ctx: Context, o: Operand) -> int:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isaprof.isa.model import Instruction, Operand
 from isaprof.sim.lower import access
@@ -16,10 +15,12 @@ from isaprof.sim.lower.operands import getter, is_vector, row_of
 from isaprof.sim.semantics import atomic
 from isaprof.sim.state import M0, Wave
 
-Vec = NDArray[Any]
+#: a lane vector, or a NumPy scalar for a source that is the same in all lanes
+Vec = Any
 
 #: gfx9 name stem -> gfx11 name stem
-_STEMS = (("ds_read2st64_", "ds_load_2addr_stride64_"), ("ds_read2_", "ds_load_2addr_"), ("ds_read_", "ds_load_"),
+_STEMS = (("ds_read2st64_", "ds_load_2addr_stride64_"), ("ds_read2_", "ds_load_2addr_"), ("ds_read_",
+    "ds_load_"),
           ("ds_write2st64_", "ds_store_2addr_stride64_"), ("ds_write2_", "ds_store_2addr_"),
           ("ds_write_", "ds_store_"), ("ds_wrxchg2st64_rtn_", "ds_storexchg_2addr_stride64_rtn_"),
           ("ds_wrxchg2_rtn_", "ds_storexchg_2addr_rtn_"))  # fmt: skip
@@ -47,14 +48,10 @@ def lower_lds(ins: Instruction, ctx: Context) -> Step:
         return _load(ins, ctx, ELEMENTS[name.removeprefix("ds_load_")])
     if name.startswith("ds_store_") and name.removeprefix("ds_store_") in ELEMENTS:
         return _store(ins, ctx, ELEMENTS[name.removeprefix("ds_store_")])
-    if "_tr" in name:
-        from isaprof.sim.lower.transpose import lower_transposed
-
-        return lower_transposed(name, ins, ctx)
     return _atomic(name, ins, ctx)
 
 
-def _address(ctx: Context, o: Operand, offset: int) -> Callable[[Wave, "Vec | None"], Vec]:
+def _address(ctx: Context, o: Operand, offset: int) -> Callable[[Wave, Vec | None], Vec]:
     """Byte offsets in LDS of the active lanes: 32-bit VGPR plus immediate."""
     if o.reg is None or not is_vector(o):
         raise Unimplemented(f"{o.text} as an LDS address")
@@ -106,7 +103,7 @@ def _two_addresses(name: str, ins: Instruction, ctx: Context) -> Step:
     if name.startswith("ds_load"):
         dst, addr = ins.operands[:2]
         first, second = _address(ctx, addr, o0), _address(ctx, addr, o1)
-        write = access.destination(ctx, dst, both)
+        put = access.destination(ctx, dst, both)
 
         def load(w: Wave) -> None:
             lanes = access.active(w)
@@ -114,7 +111,7 @@ def _two_addresses(name: str, ins: Instruction, ctx: Context) -> Step:
             if a.size:
                 for x in (a, b):
                     access.record(w, "lds", x, lanes, nbytes, load=True, store=False)
-                write(w, np.concatenate([w.lds.load(a, nbytes), w.lds.load(b, nbytes)]), lanes)
+                put(w, np.concatenate([w.lds.load(a, nbytes), w.lds.load(b, nbytes)]), lanes)
 
         return load
     exchange = "xchg" in name
@@ -155,7 +152,7 @@ def _atomic(name: str, ins: Instruction, ctx: Context) -> Step:
     data = [access.source(ctx, o, element) for o in operands[1 : 1 + op.sources]]
     if len(data) != op.sources:
         raise Unimplemented(f"operand list of {ins.text}")
-    if op.sources == 2 and "cmpst_" in name or op.sources == 2 and "mskor" in name:
+    if (op.sources == 2 and "cmpst_" in name) or (op.sources == 2 and "mskor" in name):
         data.reverse()  # gfx9 order is compare (mask), data; gfx11 cmpstore has data, compare
 
     def step(w: Wave) -> None:
@@ -185,7 +182,8 @@ def _permute(ins: Instruction, ctx: Context) -> Step:
     fetch_inactive = "_fi_" in ins.base
     n = ctx.lanes
     if n == 64 and ctx.facts.dpp_has_fi:
-        # RDNA3 ISA, DS_BPERMUTE_B32: "lane is MOD 32 regardless of wave size", which leaves the upper half open
+        # RDNA3 ISA, DS_BPERMUTE_B32: "lane is MOD 32 regardless of wave size", which leaves the upper half
+        # open
         raise Unimplemented(f"wave64 form of {ins.mnemonic}")
 
     def step(w: Wave) -> None:

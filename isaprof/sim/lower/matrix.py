@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isaprof.isa.model import Instruction, Operand, OperandKind
 from isaprof.sim.lower.context import Context, Step, Unimplemented, modifier_bits, modifier_int
@@ -23,7 +22,8 @@ from isaprof.sim.semantics.elements import BITS, unpack
 from isaprof.sim.semantics.formats import e8m0_to_f32, f32_to_bf16
 from isaprof.sim.state import Wave
 
-Vec = NDArray[Any]
+#: a lane vector, or a NumPy scalar for a source that is the same in all lanes
+Vec = Any
 
 _SHAPE = re.compile(r"(f64|f32|f16|bf16|i32)_(\d+)x(\d+)x(\d+)(?:_(\d+)b)?_?(\w+)")
 #: cbsz/blgp of the f8f6f4 forms -> element type

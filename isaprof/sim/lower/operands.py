@@ -12,13 +12,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isaprof.isa.model import Operand, OperandKind, RegClass, RegSpan
 from isaprof.sim.lower.context import Context, IllegalOperand, Unimplemented
 from isaprof.sim.state import EXEC, FLAT_SCRATCH, M0, NULL, TTMP, VCC, XNACK_MASK, Wave, mask_of
 
-Vec = NDArray[Any]
+#: a lane vector, or a NumPy scalar for a source that is the same in all lanes
+Vec = Any
 Get = Callable[[Wave], Any]
 Put = Callable[[Wave, Any, bool, Any], None]
 
@@ -226,7 +226,7 @@ def mask_getter(slot: int) -> Get:
 
 def with_modifiers(get: Get, o: Operand, t: str) -> Get:
     """Apply |x| and -x of a float source (abs first)."""
-    if not (o.neg or o.abs) or t not in FLOATS and t != "bf16":
+    if not (o.neg or o.abs) or (t not in FLOATS and t != "bf16"):
         return get
     if t == "bf16":
         if o.abs:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isaprof.isa.model import Instruction, Operand, OperandKind, RegClass
 from isaprof.sim.lower.context import Context, Unimplemented, modifier_bits
@@ -24,7 +23,8 @@ from isaprof.sim.lower.operands import (
 from isaprof.sim.semantics import Semantics
 from isaprof.sim.state import Wave
 
-Vec = NDArray[Any]
+#: a lane vector, or a NumPy scalar for a source that is the same in all lanes
+Vec = Any
 
 
 def _bit(ins: Instruction, name: str, i: int, default: int) -> int:
@@ -146,14 +146,15 @@ def _pair32(ins: Instruction, ctx: Context, o: Operand, i: int) -> Get:
     lo, hi = _bit(ins, "op_sel", i, 0), _bit(ins, "op_sel_hi", i, 1)
     neg = (_bit(ins, "neg_lo", i, 0), _bit(ins, "neg_hi", i, 0))
     lanes = ctx.lanes
+    parts: list[Get]
     if is_vector(o) and o.reg is not None:
         row = row_of(ctx, o.reg, 2)
         if (lo, hi) == (0, 1) and not any(neg):
             return lambda w: w.v[row : row + 2].view(np.float32).reshape(-1)
-        parts = [(lambda w, r=row + h: w.tables["f32"][r]) for h in (lo, hi)]
+        parts = [_f32_row(row + h) for h in (lo, hi)]
     elif o.kind is OperandKind.REG and o.reg is not None and o.reg.cls is not RegClass.NULL:
         g = scalar_getter(ctx, o, 64)
-        parts = [(lambda w, s=32 * h: np.uint32(g(w) >> s & 0xFFFFFFFF).view(np.float32)) for h in (lo, hi)]
+        parts = [_f32_half(g, 32 * h) for h in (lo, hi)]
     else:
         # a constant is one dword, the same for both halves (CDNA3 ISA, packed f32 operands)
         k = np.uint32(constant_bits(o, 32) if o.kind is not OperandKind.REG else 0).view(np.float32)
@@ -166,6 +167,14 @@ def _pair32(ins: Instruction, ctx: Context, o: Operand, i: int) -> Get:
         return out.reshape(-1)
 
     return get
+
+
+def _f32_row(row: int) -> Get:
+    return lambda w: w.tables["f32"][row]
+
+
+def _f32_half(get: Callable[[Wave], int], shift: int) -> Get:
+    return lambda w: np.uint32(get(w) >> shift & 0xFFFFFFFF).view(np.float32)
 
 
 def _commit_pair(ctx: Context, dst: Operand) -> Callable[[Wave, Any], None]:

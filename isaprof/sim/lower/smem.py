@@ -103,7 +103,7 @@ def _buffer(w: Wave, at: int, offset: int, nbytes: int) -> bytes:
     out = b""
     step = min(4, nbytes)
     for k in range(0, nbytes, step):
-        inside = 0 <= offset + k and offset + k + step <= size
+        inside = offset + k >= 0 and offset + k + step <= size
         out += w.memory.read(base + offset + k, step) if inside else bytes(step)
     return out
 

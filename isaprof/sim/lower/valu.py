@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isaprof.isa.model import Instruction, Operand
 from isaprof.sim.lower import dpp
@@ -33,7 +33,8 @@ from isaprof.sim.semantics.packed import dot_int
 from isaprof.sim.semantics.valu_int import bitop3
 from isaprof.sim.state import EXEC, VCC, Wave
 
-Vec = NDArray[Any]
+#: a lane vector, or a NumPy scalar for a source that is the same in all lanes
+Vec = Any
 Compute = Callable[[Wave], Any]
 
 
@@ -65,6 +66,8 @@ def split_valu(ins: Instruction, ctx: Context) -> tuple[Compute, Callable[[Wave,
     sem = vector_table().get(base)
     if sem is None:
         raise Unimplemented(f"no semantics for {ins.mnemonic}")
+    if base == "v_cndmask_b32" and len(ins.operands) == 3:
+        sem = replace(sem, implicit_vcc=True)  # VOPD names no mask: it is VCC
     if sem.packed or sem.packed32:
         return lower_packed(ins, ctx, sem)
     dsts, srcs = split_operands(ins, sem)
@@ -84,7 +87,7 @@ def split_operands(ins: Instruction, sem: Semantics) -> tuple[list[Operand], lis
     operands = list(ins.operands)
     explicit = len(sem.src) - sem.accumulate - sem.implicit_vcc
     n_dst = len(operands) - explicit
-    if n_dst < 0 or n_dst > len(sem.dst) or n_dst < len(sem.dst) and not sem.exec_dst:
+    if n_dst < 0 or n_dst > len(sem.dst) or (n_dst < len(sem.dst) and not sem.exec_dst):
         raise Unimplemented(f"operand list of {ins.text}")
     dsts, srcs = operands[:n_dst], operands[n_dst:]
     if sem.accumulate:
@@ -182,7 +185,7 @@ def committer(puts: Sequence[Put], c: dpp.DppControl | None) -> Callable[[Wave, 
 
 def _specialise(ins: Instruction, sem: Semantics) -> Callable[..., Any]:
     """The operation's function, with the operand fields that select a variant bound."""
-    if ins.base == "v_bitop3_b32":
+    if sem.truth_table:
         return partial(_swap_bitop3, modifier_int(ins, "bitop3"))
     if sem.op in ("dot4_i32_iu8", "dot8_i32_iu4"):
         neg = modifier_bits(ins, "neg_lo") or (0, 0, 0)
@@ -202,7 +205,7 @@ def finish(ins: Instruction, sem: Semantics, gets: list[Get], dst_type: str) -> 
         return _saturating(sem, fn, gets, dst_type)
     if clamp and sem.carry:
         return _saturating_carry(sem, _plain(fn, gets, False))
-    if clamp and dst_type == "mask" or clamp and _ORDER.match(ins.base):
+    if (clamp and dst_type == "mask") or (clamp and _ORDER.match(ins.base)):
         clamp = False  # compares: signal on NaN, which no trap handler sees here; min/max cannot overflow
     if clamp and dst_type not in FLOATS and not sem.raw:
         raise Unimplemented(f"clamp on {ins.mnemonic}")

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isaprof.isa.model import Instruction, Operand, OperandKind, RegClass
 from isaprof.sim.lower import access
@@ -28,7 +27,8 @@ from isaprof.sim.memory import gather, scatter
 from isaprof.sim.semantics import atomic
 from isaprof.sim.state import M0, Wave
 
-Vec = NDArray[Any]
+#: a lane vector, or a NumPy scalar for a source that is the same in all lanes
+Vec = Any
 Address = Callable[[Wave, "Vec | None"], Vec]
 
 
@@ -41,10 +41,6 @@ def lower_vmem(ins: Instruction, ctx: Context) -> Step:
         return _load(ins, ctx, space, ELEMENTS[rest.removeprefix("load_")])
     if rest.startswith("store_") and rest.removeprefix("store_") in ELEMENTS:
         return _store(ins, ctx, space, ELEMENTS[rest.removeprefix("store_")])
-    if rest.startswith("load_tr"):
-        from isaprof.sim.lower.transpose import lower_global_transposed
-
-        return lower_global_transposed(ins, ctx)
     if rest.startswith("atomic_"):
         return _atomic(ins, ctx, space, rest.removeprefix("atomic_"))
     raise Unimplemented(f"no semantics for {ins.mnemonic}")
@@ -53,8 +49,7 @@ def lower_vmem(ins: Instruction, ctx: Context) -> Step:
 def _is_off(o: Operand | None) -> bool:
     return (
         o is None
-        or o.kind is OperandKind.NAME
-        and o.text == "off"
+        or (o.kind is OperandKind.NAME and o.text == "off")
         or (o.reg is not None and o.reg.cls is RegClass.NULL)
     )
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isaprof.sim.mode import FloatMode
 from isaprof.sim.semantics import floats as fl
 from isaprof.sim.semantics.formats import bf16_to_f32, f32_to_bf16
-from isaprof.sim.semantics.valu_float import FloatMode
 
-Vec = NDArray[Any]
+#: a lane vector, or a NumPy scalar for a source that is the same in all lanes
+Vec = Any
 _IEEE = FloatMode(ieee=True)
 
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isaprof.sim.semantics.spec import table
 from isaprof.sim.semantics.valu_float import cmp_class
 
-Vec = NDArray[Any]
+#: a lane vector, or a NumPy scalar for a source that is the same in all lanes
+Vec = Any
 
 
 def _false(a: Vec, b: Vec) -> Vec:

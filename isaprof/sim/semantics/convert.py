@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isaprof.sim.mode import RTZ, FloatMode
 from isaprof.sim.semantics import floats as fl
@@ -18,7 +17,8 @@ from isaprof.sim.semantics.formats import (
 )
 from isaprof.sim.semantics.spec import table
 
-Vec = NDArray[Any]
+#: a lane vector, or a NumPy scalar for a source that is the same in all lanes
+Vec = Any
 _U = np.uint32
 M: dict[str, Any] = {"mode": True}
 
@@ -161,10 +161,14 @@ TABLE = table(
         ("v_cvt_pk_u8_f32", "cvt_pk_u8_f32", "f32 u32 u32 -> u32", _pk_u8(np.trunc)),
         ("v_cvt_pkaccum_u8_f32", "cvt_pkaccum_u8_f32", "f32 u32 u32 -> u32", _pk_u8(np.trunc),
          {"accumulate": True}),
-        ("v_cvt_pknorm_i16_f32 v_cvt_pk_norm_i16_f32", "cvt_pk_norm_i16_f32", "f32 f32 -> u32", _both(_SNORM)),
-        ("v_cvt_pknorm_u16_f32 v_cvt_pk_norm_u16_f32", "cvt_pk_norm_u16_f32", "f32 f32 -> u32", _both(_UNORM)),
-        ("v_cvt_pknorm_i16_f16 v_cvt_pk_norm_i16_f16", "cvt_pk_norm_i16_f16", "f16 f16 -> u32", _both(_SNORM)),
-        ("v_cvt_pknorm_u16_f16 v_cvt_pk_norm_u16_f16", "cvt_pk_norm_u16_f16", "f16 f16 -> u32", _both(_UNORM)),
+        ("v_cvt_pknorm_i16_f32 v_cvt_pk_norm_i16_f32", "cvt_pk_norm_i16_f32", "f32 f32 -> u32",
+         _both(_SNORM)),
+        ("v_cvt_pknorm_u16_f32 v_cvt_pk_norm_u16_f32", "cvt_pk_norm_u16_f32", "f32 f32 -> u32",
+         _both(_UNORM)),
+        ("v_cvt_pknorm_i16_f16 v_cvt_pk_norm_i16_f16", "cvt_pk_norm_i16_f16", "f16 f16 -> u32",
+         _both(_SNORM)),
+        ("v_cvt_pknorm_u16_f16 v_cvt_pk_norm_u16_f16", "cvt_pk_norm_u16_f16", "f16 f16 -> u32",
+         _both(_UNORM)),
         ("v_cvt_norm_i16_f16", "cvt_norm_i16_f16", "f16 -> i16", _SNORM),
         ("v_cvt_norm_u16_f16", "cvt_norm_u16_f16", "f16 -> u16", _UNORM),
         ("v_cvt_pk_i16_f32", "cvt_pk_i16_f32", "f32 f32 -> u32", _both(to_int(*_I16))),

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isaprof.sim.semantics.formats import bf16_to_f32, decode_table
 
-Vec = NDArray[Any]
+#: a lane vector, or a NumPy scalar for a source that is the same in all lanes
+Vec = Any
 
 BITS = {
     "f64": 64, "f32": 32, "f16": 16, "bf16": 16, "i8": 8, "u8": 8, "i4": 4, "u4": 4,

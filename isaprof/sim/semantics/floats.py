@@ -11,13 +11,14 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isaprof.sim.mode import RDOWN, RNE, RTZ, RUP, FloatMode
 
-Vec = NDArray[Any]
+#: a lane vector, or a NumPy scalar for a source that is the same in all lanes
+Vec = Any
 
-_EXP = {
+#: per float type: (bits as unsigned, exponent mask, sign mask, mantissa mask)
+_EXP: dict[Any, tuple[Any, Any, Any, Any]] = {
     np.dtype(np.float16): (np.uint16, np.uint16(0x7C00), np.uint16(0x8000), np.uint16(0x3FF)),
     np.dtype(np.float32): (np.uint32, np.uint32(0x7F800000), np.uint32(0x80000000), np.uint32(0x7FFFFF)),
     np.dtype(np.float64): (
@@ -58,7 +59,7 @@ def quiet(x: Vec) -> Vec:
 
 def exponent(x: Vec) -> Vec:
     """Biased exponent field as int64."""
-    uint, _, _, mant = _EXP[x.dtype]
+    uint, _, _, _mant = _EXP[x.dtype]
     width = {2: (10, 31), 4: (23, 255), 8: (52, 2047)}[x.dtype.itemsize]
     return ((x.view(uint) >> uint(width[0])) & uint(width[1])).astype(np.int64)
 
@@ -106,10 +107,9 @@ def fma32(m: FloatMode, a: Vec, b: Vec, c: Vec) -> Vec:
     p = a.astype(np.float64) * b
     c64 = c.astype(np.float64)
     s = p + c64
-    if m.round32 == RNE:
-        # double rounding can only hurt when the float64 sum sits on a tie of the f32 grid
-        if not ((s.view(np.int64) & 0x0FFFFFFF) == 0).any():
-            return s.astype(np.float32)
+    # double rounding can only hurt when the float64 sum sits on a tie of the f32 grid
+    if m.round32 == RNE and not ((s.view(np.int64) & 0x0FFFFFFF) == 0).any():
+        return s.astype(np.float32)
     s, e = two_sum(p, c64)
     return round_pair(s, e, np.float32, m.round32)
 

@@ -81,7 +81,7 @@ def wmma(family: str, lanes: int, k: int) -> Layout:
     gfx11: every group of 16 lanes holds whole rows; D rows alternate between the
     groups. gfx12 (wave32): group g holds k = g * (k/2) + e; D rows 8 * g + r.
     """
-    b, i, kk = _grid(1, 16, k)
+    _b, i, kk = _grid(1, 16, k)
     groups = lanes // 16
     if family == "gfx11":
         element, lane = kk, i + 0 * kk

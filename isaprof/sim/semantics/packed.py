@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isaprof.sim.mode import FloatMode
 from isaprof.sim.semantics import floats as fl
@@ -15,7 +14,8 @@ from isaprof.sim.semantics.formats import bf16_to_f32, decode, f32_to_bf16
 from isaprof.sim.semantics.spec import table
 from isaprof.sim.semantics.valu_int import I16, I32, U16, U32
 
-Vec = NDArray[Any]
+#: a lane vector, or a NumPy scalar for a source that is the same in all lanes
+Vec = Any
 Pair = tuple[Vec, Vec]
 PK: dict[str, Any] = {"packed": True}
 PKM: dict[str, Any] = {"packed": True, "mode": True}
@@ -159,7 +159,9 @@ TABLE = table(
             for y in ("fp8", "bf8")
         ],
         ("v_fma_mix_f32 v_mad_mix_f32", "fma_mix_f32", "mix mix mix -> f32", fl.fma32, M),
-        ("v_fma_mixlo_f16", "fma_mixlo_f16", "mix mix mix -> f16", _mixed16, {"mode": True, "keeps_high16": True}),
-        ("v_fma_mixhi_f16", "fma_mixhi_f16", "mix mix mix -> f16", _mixed16, {"mode": True, "keeps_high16": True}),
+        ("v_fma_mixlo_f16", "fma_mixlo_f16", "mix mix mix -> f16", _mixed16,
+         {"mode": True, "keeps_high16": True}),
+        ("v_fma_mixhi_f16", "fma_mixhi_f16", "mix mix mix -> f16", _mixed16,
+         {"mode": True, "keeps_high16": True}),
     ],
 )  # fmt: skip

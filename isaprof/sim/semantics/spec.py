@@ -40,6 +40,7 @@ class Semantics:
     keeps_high16: bool | None = None  #: 16-bit result: upper half kept (None: by generation)
     sat: tuple[int, int] | None = None  #: clamp saturates: fn then gets int64 vectors
     carry: bool = False  #: add or subtract with carry out: clamp saturates on a carry
+    truth_table: bool = False  #: fn takes the truth table of v_bitop3 as its last argument
     scc: bool = False  #: (scalar) fn returns (value, scc)
     reads_scc: bool = False  #: (scalar) fn's last argument is SCC
     raw: bool = False  #: bits are passed on: no denormal flush, omod or float clamp (moves, selections)

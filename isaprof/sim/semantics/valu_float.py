@@ -7,13 +7,13 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isaprof.sim.mode import FloatMode
 from isaprof.sim.semantics import floats as fl
 from isaprof.sim.semantics.spec import table
 
-Vec = NDArray[Any]
+#: a lane vector, or a NumPy scalar for a source that is the same in all lanes
+Vec = Any
 M: dict[str, Any] = {"mode": True}
 ACC: dict[str, Any] = {"mode": True, "accumulate": True}
 
@@ -178,7 +178,8 @@ def cube(which: str) -> Callable[[Vec, Vec, Vec], Vec]:
         is_y = ~is_z & (ay >= ax)
         one = np.float32
         if which == "id":
-            r = np.where(is_z, np.where(z < 0, one(5), one(4)), np.where(is_y, np.where(y < 0, one(3), one(2)),
+            r = np.where(is_z, np.where(z < 0, one(5), one(4)), np.where(is_y, np.where(y < 0, one(3),
+                one(2)),
                          np.where(x < 0, one(1), one(0))))  # fmt: skip
         elif which == "sc":
             r = np.where(is_z, np.where(z < 0, -x, x), np.where(is_y, x, np.where(x < 0, z, -z)))
@@ -221,13 +222,15 @@ def _per_type() -> list[tuple[Any, ...]]:
             (f"v_rsq_{t} v_s_rsq_{t}", f"rsq_{t}", f"{t} -> {t}", via64(lambda x: 1.0 / np.sqrt(x))),
             (f"v_sqrt_{t} v_s_sqrt_{t}", f"sqrt_{t}", f"{t} -> {t}", via64(np.sqrt)),
             (f"v_frexp_mant_{t}", f"frexp_mant_{t}", f"{t} -> {t}", frexp_mant),
-            (f"v_div_fixup_{t}" + " v_div_fixup_legacy_f16" * (t == "f16"), f"div_fixup_{t}", three, div_fixup),
+            (f"v_div_fixup_{t}" + " v_div_fixup_legacy_f16" * (t == "f16"), f"div_fixup_{t}",
+             three, div_fixup),
         ]  # fmt: skip
         if t != "f64":
             rows += [
                 (f"v_sub_{t}", f"sub_{t}", two, fl.sub, M),
                 (f"v_subrev_{t}", f"subrev_{t}", two, lambda m, a, b: fl.sub(m, b, a), M),
-                (f"v_fmamk_{t} v_fmaak_{t}", f"fmak_{t}", three, fma, M),  # operands in printed order: a * b + c
+                (f"v_fmamk_{t} v_fmaak_{t}", f"fmak_{t}",
+                 three, fma, M),  # operands in printed order: a * b + c
                 (f"v_exp_{t} v_s_exp_{t}", f"exp_{t}", f"{t} -> {t}", via64(np.exp2)),
                 (f"v_log_{t} v_s_log_{t}", f"log_{t}", f"{t} -> {t}", via64(np.log2)),
                 (f"v_sin_{t}", f"sin_{t}", f"{t} -> {t}", _turns(np.sin)),
@@ -239,8 +242,10 @@ def _per_type() -> list[tuple[Any, ...]]:
                 (f"v_maxmin_{t} v_maxmin_num_{t}", f"maxmin_{t}", three, _chain(fl.maximum, fl.minimum), M),
                 (f"v_minimum3_{t}", f"minimum3_{t}", three, _chain(fl.minimum_nan, fl.minimum_nan), M),
                 (f"v_maximum3_{t}", f"maximum3_{t}", three, _chain(fl.maximum_nan, fl.maximum_nan), M),
-                (f"v_minimummaximum_{t}", f"minimummaximum_{t}", three, _chain(fl.minimum_nan, fl.maximum_nan), M),
-                (f"v_maximumminimum_{t}", f"maximumminimum_{t}", three, _chain(fl.maximum_nan, fl.minimum_nan), M),
+                (f"v_minimummaximum_{t}", f"minimummaximum_{t}",
+                 three, _chain(fl.minimum_nan, fl.maximum_nan), M),
+                (f"v_maximumminimum_{t}", f"maximumminimum_{t}",
+                 three, _chain(fl.maximum_nan, fl.minimum_nan), M),
             ]  # fmt: skip
         if t != "f16":
             rows += [
@@ -288,8 +293,10 @@ TABLE = table(
         *_per_type(),
         ("v_mul_legacy_f32 v_mul_dx9_zero_f32", "mul_dx9_zero_f32", "f32 f32 -> f32", dx9(fl.mul), M),
         ("v_fma_dx9_zero_f32 v_fma_legacy_f32", "fma_dx9_zero_f32", "f32 f32 f32 -> f32", dx9(fl.fma32), M),
-        ("v_fmac_dx9_zero_f32 v_fmac_legacy_f32", "fmac_dx9_zero_f32", "f32 f32 f32 -> f32", dx9(fl.fma32), ACC),
-        ("v_fma_legacy_f16", "fma_legacy_f16", "f16 f16 f16 -> f16", fl.fma16, {"mode": True, "keeps_high16": False}),
+        ("v_fmac_dx9_zero_f32 v_fmac_legacy_f32", "fmac_dx9_zero_f32", "f32 f32 f32 -> f32",
+         dx9(fl.fma32), ACC),
+        ("v_fma_legacy_f16", "fma_legacy_f16", "f16 f16 f16 -> f16", fl.fma16,
+         {"mode": True, "keeps_high16": False}),
         ("v_mad_f32 v_madmk_f32 v_madak_f32", "mad_f32", "f32 f32 f32 -> f32", mad, M),
         ("v_mac_f32", "mac_f32", "f32 f32 f32 -> f32", mad, ACC),
         ("v_mad_f16 v_mad_legacy_f16", "mad_f16", "f16 f16 f16 -> f16", mad, M),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isaprof.sim.semantics.spec import table
 
-Vec = NDArray[Any]
+#: a lane vector, or a NumPy scalar for a source that is the same in all lanes
+Vec = Any
 _U = np.uint32
 _U64 = np.uint64
 _I64 = np.int64
@@ -257,6 +257,9 @@ TABLE = table(
         ("v_and_or_b32", "and_or_b32", "u32 u32 u32 -> u32", lambda a, b, c: (a & b) | c),
         ("v_or3_b32", "or3_b32", "u32 u32 u32 -> u32", lambda a, b, c: a | b | c),
         ("v_xor3_b32", "xor3_b32", "u32 u32 u32 -> u32", lambda a, b, c: a ^ b ^ c),
+        # the lowering binds the truth table that the instruction names
+        ("v_bitop3_b32", "bitop3_b32", "u32 u32 u32 -> u32", bitop3, {"truth_table": True}),
+        ("v_bitop3_b16", "bitop3_b16", "u16 u16 u16 -> u16", bitop3, {"truth_table": True}),
         ("v_xad_u32", "xad_u32", "u32 u32 u32 -> u32", lambda a, b, c: (a ^ b) + c),
         ("v_bfrev_b32", "bfrev_b32", "u32 -> u32", reverse),
         ("v_bcnt_u32_b32", "bcnt_u32_b32", "u32 u32 -> u32", lambda a, b: bit_count(a) + b),
@@ -280,7 +283,8 @@ TABLE = table(
         ("v_lshrrev_b64", "lshrrev_b64", "u32 u64 -> u64", lambda a, b: b >> _sh64(a)),
         ("v_ashrrev_i64", "ashrrev_i64", "u32 i64 -> i64", lambda a, b: b >> _sh64(a).astype(_I64)),
         ("v_lshl_add_u32", "lshl_add_u32", "u32 u32 u32 -> u32", lambda a, b, c: (a << _sh(b)) + c),
-        ("v_lshl_add_u64", "lshl_add_u64", "u64 u32 u64 -> u64", lambda a, b, c: (a << (b & _U(7)).astype(_U64)) + c),
+        ("v_lshl_add_u64", "lshl_add_u64", "u64 u32 u64 -> u64",
+         lambda a, b, c: (a << (b & _U(7)).astype(_U64)) + c),
         ("v_add_lshl_u32", "add_lshl_u32", "u32 u32 u32 -> u32", lambda a, b, c: (a + b) << _sh(c)),
         ("v_lshl_or_b32", "lshl_or_b32", "u32 u32 u32 -> u32", lambda a, b, c: (a << _sh(b)) | c),
         ("v_add3_u32", "add3_u32", "u32 u32 u32 -> u32", lambda a, b, c: a + b + c),
@@ -295,16 +299,21 @@ TABLE = table(
         ("v_add_i16 v_add_nc_i16", "add_i16", "i16 i16 -> i16", lambda a, b: a + b, {"sat": I16}),
         ("v_sub_i16 v_sub_nc_i16", "sub_i16", "i16 i16 -> i16", lambda a, b: a - b, {"sat": I16}),
         ("v_mul_lo_u16", "mul_lo_u16", "u16 u16 -> u16", lambda a, b: a * b),
-        ("v_mad_u16 v_mad_legacy_u16", "mad_u16", "u16 u16 u16 -> u16", lambda a, b, c: a * b + c, {"sat": U16}),
-        ("v_mad_i16 v_mad_legacy_i16", "mad_i16", "i16 i16 i16 -> i16", lambda a, b, c: a * b + c, {"sat": I16}),
+        ("v_mad_u16 v_mad_legacy_u16", "mad_u16", "u16 u16 u16 -> u16", lambda a, b, c: a * b + c,
+         {"sat": U16}),
+        ("v_mad_i16 v_mad_legacy_i16", "mad_i16", "i16 i16 i16 -> i16", lambda a, b, c: a * b + c,
+         {"sat": I16}),
         ("v_mad_u32_u16", "mad_u32_u16", "u16 u16 u32 -> u32", lambda a, b, c: a.astype(_U) * b + c, _SAT32U),
         ("v_mad_i32_i16", "mad_i32_i16", "i16 i16 i32 -> i32",
          lambda a, b, c: a.astype(np.int32) * b + c, {"sat": I32}),
         ("v_add_co_u32", "add_co_u32", "u32 u32 -> u32 mask", add_co, {"carry": True}),
         ("v_sub_co_u32", "sub_co_u32", "u32 u32 -> u32 mask", sub_co, {"carry": True}),
-        ("v_subrev_co_u32", "subrev_co_u32", "u32 u32 -> u32 mask", lambda a, b: sub_co(b, a), {"carry": True}),
-        ("v_addc_co_u32 v_add_co_ci_u32", "addc_co_u32", "u32 u32 mask -> u32 mask", addc_co, {"carry": True}),
-        ("v_subb_co_u32 v_sub_co_ci_u32", "subb_co_u32", "u32 u32 mask -> u32 mask", subb_co, {"carry": True}),
+        ("v_subrev_co_u32", "subrev_co_u32", "u32 u32 -> u32 mask", lambda a, b: sub_co(b, a),
+         {"carry": True}),
+        ("v_addc_co_u32 v_add_co_ci_u32", "addc_co_u32", "u32 u32 mask -> u32 mask", addc_co,
+         {"carry": True}),
+        ("v_subb_co_u32 v_sub_co_ci_u32", "subb_co_u32", "u32 u32 mask -> u32 mask", subb_co,
+         {"carry": True}),
         ("v_subbrev_co_u32 v_subrev_co_ci_u32", "subbrev_co_u32", "u32 u32 mask -> u32 mask",
          lambda a, b, c: subb_co(b, a, c), {"carry": True}),
         ("v_add_nc_u64 v_add_u64", "add_u64", "u64 u64 -> u64", lambda a, b: a + b),
@@ -356,12 +365,14 @@ TABLE = table(
         ("v_sad_u32", "sad_u32", "u32 u32 u32 -> u32", lambda a, b, c: np.where(a > b, a - b, b - a) + c),
         ("v_msad_u8", "msad_u8", "u32 u32 u32 -> u32", msad_u8),
         ("v_qsad_pk_u16_u8", "qsad_pk_u16_u8", "u64 u32 u64 -> u64", lambda a, b, c: _qsad(sad_u8, a, b, c)),
-        ("v_mqsad_pk_u16_u8", "mqsad_pk_u16_u8", "u64 u32 u64 -> u64", lambda a, b, c: _qsad(msad_u8, a, b, c)),
+        ("v_mqsad_pk_u16_u8", "mqsad_pk_u16_u8", "u64 u32 u64 -> u64",
+         lambda a, b, c: _qsad(msad_u8, a, b, c)),
         ("v_lerp_u8", "lerp_u8", "u32 u32 u32 -> u32", lerp_u8),
         ("v_prng_b32", "prng_b32", "u32 -> u32", prng),
         ("v_sat_pk_u8_i16", "sat_pk_u8_i16", "u32 -> u16", sat_pk_u8),
         ("v_ashr_pk_u8_i32", "ashr_pk_u8_i32", "i32 i32 u32 -> u16", ashr_pk(0, 255), {"keeps_high16": True}),
-        ("v_ashr_pk_i8_i32", "ashr_pk_i8_i32", "i32 i32 u32 -> u16", ashr_pk(-128, 127), {"keeps_high16": True}),
+        ("v_ashr_pk_i8_i32", "ashr_pk_i8_i32", "i32 i32 u32 -> u16", ashr_pk(-128, 127),
+         {"keeps_high16": True}),
         ("v_pack_b32_f16", "pack_b32_f16", "f16 f16 -> u32",
          lambda a, b: a.view(np.uint16).astype(_U) | b.view(np.uint16).astype(_U) << _U(16)),
     ],
