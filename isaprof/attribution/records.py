@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from isaprof.errors import BadInput
 from isaprof.isa.model import CATEGORY_CODES, Category
 
 if TYPE_CHECKING:
@@ -122,9 +123,13 @@ def category_numbers(series: Any) -> NDArray[np.int64]:
 
 
 def read_records(capture: Capture) -> Records:
-    """The records of ``capture`` in the form above. Costs a few sorts."""
+    """The records of ``capture`` in the form above. Costs a few sorts.
+
+    Raises BadInput where the times span more than any trace can.
+    """
     waves = read_waves(capture)
     frame = capture.insts
+    _check_times(capture, waves)
     key = _ints(frame, "wave")
     position = np.full(len(capture.waves) + 1, -1, np.int64)
     position[waves.wave] = np.arange(len(waves))
@@ -148,6 +153,17 @@ def read_records(capture: Capture) -> Records:
         waves, w, seq[kept], line[kept], time[kept], stall[kept], duration[kept], category[kept],
         first, last, hidden, hidden_until, trapped, tail_until, int(len(known) - len(kept)),
     )  # fmt: skip
+
+
+def _check_times(capture: Capture, waves: Waves) -> None:
+    """Times times waves must fit into 64 bits: the searches over all waves use one key for both."""
+    insts = capture.insts
+    columns = [waves.begin, waves.end, _ints(insts, "time"), _ints(insts, "stall"), _ints(insts, "duration")]
+    extent = sum(max(abs(int(c.max())), abs(int(c.min()))) for c in columns if len(c))
+    if 2 * extent * (len(waves) + 2) >= 1 << 62:
+        raise BadInput(
+            f"times of up to {extent} cycles: no trace is so long", path=capture.path, kind="bad_times"
+        )
 
 
 def _left_out(

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isaprof.attribution import analyse
+from isaprof.errors import BadInput
 from tests.attribution.build import Wave, capture
 from tests.attribution.invariants import check
 
@@ -144,3 +145,18 @@ def test_waves_without_records(waves: list[Wave]) -> None:
     a = analyse(cap)
     check(cap, a)
     assert a.unexplained_share in (0.0, 1.0)
+
+
+@pytest.mark.parametrize("bad", [2**62, -(2**62), 2**58])
+def test_impossible_times_are_refused(bad: int) -> None:
+    wave = Wave(begin=0, end=10)
+    wave.rows = [(2, bad, 0, 4, None)]
+    with pytest.raises(BadInput, match="cycles"):
+        analyse(capture("gfx950", PROGRAMS["gfx950"], [wave] * 8))
+
+
+def test_an_unknown_architecture_is_bad_input() -> None:
+    cap = capture("gfx950", ["s_endpgm"], [Wave().add(0)])
+    cap.meta["arch"] = "sm_90"
+    with pytest.raises(BadInput, match="sm_90"):
+        analyse(cap)
