@@ -30,7 +30,7 @@ class Show(NamedTuple):
 
     as_json: bool
     hottest: int
-    all_lines: bool
+    all_lines: bool | None
 
 
 def command(
@@ -63,7 +63,10 @@ def command(
     hottest: Annotated[
         int, typer.Option("--hottest", metavar="N", min=0, help="How many of the hottest lines to list.")
     ] = 10,
-    all_lines: Annotated[bool, typer.Option("--all", help="List every instruction, in code order.")] = False,
+    all_lines: Annotated[
+        bool | None,
+        typer.Option("--all/--brief", help="List every instruction, in code order (default: up to 300)."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     max_instructions: Annotated[
         int | None, typer.Option(min=1, help="Stop after so many executed wave instructions.")

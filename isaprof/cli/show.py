@@ -22,7 +22,10 @@ def command(
     hottest: Annotated[
         int, typer.Option("--hottest", metavar="N", min=0, help="How many lines (or culprits) to list.")
     ] = 10,
-    all_lines: Annotated[bool, typer.Option("--all", help="List every instruction, in code order.")] = False,
+    all_lines: Annotated[
+        bool | None,
+        typer.Option("--all/--brief", help="List every instruction, in code order (default: up to 300)."),
+    ] = None,
     by: Annotated[By, typer.Option("--by", help="What to list.")] = By.line,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -34,7 +37,7 @@ def command(
     if as_json:
         from isaprof.views.json import to_dict
 
-        body = to_dict(analysis, by=by.value, hottest=hottest, all_lines=all_lines, capture=capture)
+        body = to_dict(analysis, by=by.value, hottest=hottest, all_lines=bool(all_lines), capture=capture)
         print(json.dumps(body))
         return
     from isaprof.views.table import render

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 #: unexplained time above this share is pointed out in the header
 UNEXPLAINED_LIMIT = 0.01
+#: a kernel of at most this many instructions is listed in full unless told otherwise
+LISTED = 300
 #: the instruction column is never narrower than this
 _MIN_TEXT = 20
 #: width where the output is no terminal and COLUMNS is not set
@@ -41,16 +43,21 @@ def render(
     *,
     console: Console | None = None,
     hottest: int = 10,
-    all_lines: bool = False,
+    all_lines: bool | None = None,
     by: str = "line",
 ) -> None:
     """Print header, causes and, by ``by``, lines, culprits or waves (``console``: standard output).
 
-    ``by``: "line" (the ``hottest`` lines, and with ``all_lines`` every
-    instruction in code order), "culprit", "cause" (the causes only) or "wave".
+    ``by``: "line" (every instruction in code order, then the ``hottest``),
+    "culprit", "cause" (the causes only) or "wave". ``all_lines`` None lists
+    every instruction where there are at most :data:`LISTED`.
     """
     console = console or standard_output()
     header(analysis, console)
+    listed = len(analysis.lines) <= LISTED if all_lines is None else all_lines
+    if by == "line" and listed:
+        console.print()
+        _show(line_table(analysis, wide=console.width >= 100), console)
     console.print()
     _show(causes_table(analysis), console)
     if by == "culprit":
@@ -63,9 +70,9 @@ def render(
         if hottest:
             console.print()
             _show(hottest_table(analysis, hottest), console)
-        if all_lines:
-            console.print()
-            _show(line_table(analysis, wide=console.width >= 100), console)
+        if not listed:
+            count = grouped(len(analysis.lines))
+            _line(console, f"--all lists all {count} instructions in code order", "dim")
 
 
 def standard_output() -> Console:
