@@ -84,8 +84,8 @@ class Program:
         start = w.clock
         i = w.pc
         for n in range(quantum):
-            step = steps[i]
             w.pc = i
+            step = steps[i]
             if step is None:
                 step = self._lower(i)
             w.next = i + 1

@@ -60,7 +60,8 @@ def assemble(
         s, o, co = (Path(d) / n for n in ("k.s", "k.o", "k.co"))
         s.write_text(source)
         subprocess.run(
-            [str(tools.mc), "-triple=amdgcn-amd-amdhsa", f"-mcpu={arch}", "-filetype=obj", str(s), "-o", str(o)],
+            [str(tools.mc), "-triple=amdgcn-amd-amdhsa", f"-mcpu={arch}", "-filetype=obj", str(s),
+             "-o", str(o)],
             check=True, capture_output=True, text=True,
         )  # fmt: skip
         subprocess.run(

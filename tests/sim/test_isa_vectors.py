@@ -11,7 +11,7 @@ from .isa_vectors import FILES, Bench, decoded, records
 
 #: records that are not followed, each with its reason
 EXCEPTIONS = {
-    "rdna3-01488": "ds_bpermute with one active lane: the record writes inactive lanes, the ISA writes active ones only",
+    "rdna3-01488": "ds_bpermute, one active lane: the record writes inactive lanes, the ISA only active ones",
     "rdna3-00074": "DPP control row_bcast on gfx11: removed in gfx10, LLVM does not decode it",
 }
 

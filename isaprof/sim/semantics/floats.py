@@ -220,6 +220,9 @@ def minimum(m: FloatMode, a: Vec, b: Vec) -> Vec:
 
 def _extreme(m: FloatMode, a: Vec, b: Vec, fn: Any, *, largest: bool) -> Vec:
     r = fn(a, b)
+    if np.isnan(r).any():
+        # NumPy lets a signalling NaN win; here the number does
+        r = np.where(np.isnan(a), b, np.where(np.isnan(b), a, r))
     zero = (a == 0) & (b == 0)
     if zero.any():
         uint = _EXP[r.dtype][0]
