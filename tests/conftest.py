@@ -23,3 +23,10 @@ def data_dir() -> Path:
 def samples_dir() -> Path:
     """The kernels of our own that ship with the project."""
     return ROOT / "samples"
+
+
+@pytest.fixture(autouse=True)
+def _no_terminal_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables are laid out as in a pipe: pytest-xdist exports an 80 x 24 terminal to its workers."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.delenv("LINES", raising=False)
