@@ -42,7 +42,7 @@ def render(result: Result, *, console: Console | None = None, hottest: int = 20)
     console.print()
     _cycles(r, console, label)
     console.print()
-    _difference(r, console, hottest)
+    edited_lines(r, console, hottest)
 
 
 def _correctness(r: Result, console: Console) -> None:
@@ -115,19 +115,20 @@ def _cycles(r: Result, console: Console, label: str) -> None:
     _line(console, NO_SPREAD, "dim")
 
 
-def _difference(r: Result, console: Console, hottest: int) -> None:
-    """Edited lines in code order, then the lines whose cycles changed most, then the sum."""
+def edited_lines(r: Result, console: Console, hottest: int) -> None:
+    """Edited lines in code order, then the other lines whose cycles changed most, then the sum."""
     c = r.comparison
     _line(console, "instructions: " + ", ".join(f"{n} {s}" for s, n in c.counts.items() if n), "bold")
     rows = c.rows
     edited = rows[~rows["status"].isin(("same", "residual"))]
-    if len(edited):
-        _rows_table(f"Edited lines ({len(edited)})", edited.head(max(hottest, 1) * 5), console)
-        if len(edited) > hottest * 5:
-            _line(console, f"... and {len(edited) - hottest * 5} more: --json lists all", "dim")
+    shown = edited.head(max(hottest, 1) * 5)
+    if len(shown):
+        _rows_table(r, f"Edited lines ({len(edited)})", shown, console)
+        if len(edited) > len(shown):
+            _line(console, f"... and {len(edited) - len(shown)} more: --json lists all", "dim")
     others = rows[(rows["rank"] > 0) & ~rows.index.isin(edited.index)].sort_values("rank").head(hottest)
     if len(others):
-        _rows_table(f"Other lines whose cycles changed most ({len(others)})", others, console)
+        _rows_table(r, f"Other lines whose cycles changed most ({len(others)})", others, console)
     _line(
         console,
         f"change of wave cycles: lines {signed(r.lines_delta)}, launch and drain {signed(r.residual_delta)}, "
@@ -136,10 +137,11 @@ def _difference(r: Result, console: Console, hottest: int) -> None:
     )
 
 
-def _rows_table(title: str, frame: pd.DataFrame, console: Console) -> None:
+def _rows_table(r: Result, title: str, frame: pd.DataFrame, console: Console) -> None:
+    names = (r.a.name, r.b.name)
     table = _table(
-        (("", "f"), ("A", "n"), ("B", "n"), ("instruction", "t"), ("cycles A", "n"), ("cycles B", "n"),
-         ("change", "n"), ("cause", "f")),
+        (("", "f"), *((f"line {n}", "n") for n in names), ("instruction", "t"),
+         *((f"cycles {n}", "n") for n in names), ("change", "n"), ("cause", "f")),
         title=title,
     )  # fmt: skip
     for row in _records(frame):
