@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from isaprof import arch as tables
 from isaprof.analysis import cfg, waits
+from isaprof.analysis.liveness import Liveness
 from isaprof.codeobj.elf import CodeObject, Kernel
 from isaprof.isa.decode import disassemble
 from isaprof.isa.model import Listing
@@ -48,10 +49,14 @@ class Context:
         *,
         analysis: Analysis | None = None,
         path: str | None = None,
+        arch: str | None = None,
     ) -> Context:
-        """Context of the (only, or named) kernel of an object; errors as for CodeObject."""
-        co = CodeObject.from_bytes(data, path=path)
-        return cls(data, co, co.kernel(kernel), disassemble(data, path=path), analysis)
+        """Context of the (only, or named) kernel of an object; errors as for CodeObject.
+
+        ``arch`` is needed for objects whose header names none.
+        """
+        co = CodeObject.from_bytes(data, path=path, arch=arch)
+        return cls(data, co, co.kernel(kernel), disassemble(data, path=path, arch=co.arch), analysis)
 
     @cached_property
     def cfg(self) -> cfg.Cfg:
@@ -81,6 +86,11 @@ class Context:
     def waits(self) -> waits.WaitAnalysis:
         """Wait counters of the code as it is."""
         return waits.WaitAnalysis(self.cfg, self.counter_maxima)
+
+    @cached_property
+    def liveness(self) -> Liveness:
+        """Which registers matter where."""
+        return Liveness(self.cfg)
 
     def instruction(self, index: int) -> Instruction:
         return self.listing.instructions[index]

@@ -56,10 +56,17 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Replace the instruction at listing index ``index`` by ``lines`` (none: delete it)."""
+    """What happens to the instruction at listing index ``index``.
+
+    ``lines`` replace it (none: it is deleted; None: it stays as it is);
+    ``before`` and ``after`` are put above and below it. Lines are
+    instructions, or labels that end in a colon.
+    """
 
     index: int
-    lines: tuple[str, ...]
+    lines: tuple[str, ...] | None = None
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@
 //
 // kernarg   0 A   8 B   16 C   24 chunks of a workgroup (even, at least 2)
 
+// isaprof.mcpu: gfx942
+
 	.text
 	.globl	waitcnt_relax
 	.p2align 8

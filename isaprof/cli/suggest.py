@@ -1,0 +1,84 @@
+"""``isaprof suggest``: which documented rewrites apply to a kernel, and what they are worth."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from isaprof.errors import ExitCode
+
+if TYPE_CHECKING:
+    from isaprof.transforms.model import Estimate, Finding
+    from isaprof.transforms.subject import Subject
+
+
+def command(
+    subject: Annotated[
+        Path,
+        typer.Argument(metavar="CAPTURE|KERNEL.co|KERNEL.s", help="What to look at; a capture has cycles."),
+    ],
+    kernel: Annotated[str | None, typer.Option(help="Kernel, where the object has several.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> int:
+    """List the rewrites that apply to a kernel, best first, with evidence, proof and expected gain."""
+    from isaprof.transforms.subject import Subject
+    from isaprof.transforms.suggest import limits_text, suggest
+
+    opened = Subject.open(subject, kernel)
+    found = suggest(opened.context)
+    if as_json:
+        print(json.dumps(found.to_dict(opened)))
+        return ExitCode.OK
+    context = opened.context
+    label = f", {found.provenance} cycles" if found.provenance else ""
+    print(f"{context.kernel.name}  {context.co.arch}{label}")
+    for number, finding in enumerate(found.findings, 1):
+        print()
+        _print(number, finding, opened)
+    if not found.findings:
+        print("\nNo transform of the catalogue applies.")
+    if not found.findings or not any(f.estimate.expected for f in found.findings):
+        print()
+        print("\n".join(limits_text(found)))
+    return ExitCode.OK
+
+
+def _print(number: int, f: Finding, subject: Subject) -> None:
+    from isaprof.transforms import discover
+
+    transform = discover()[f.transform]
+    print(f"{number}. {f.transform}: {f.title}")
+    source = subject.source and subject.source.line_of.get(f.index)
+    print(f"   at {f'source line {source}, ' if source else ''}line {f.index}, {f.pc:#x} {f.text}")
+    print(f"   {transform.what}")
+    for e in f.evidence:
+        print(f"   - {e}")
+    print(f"   gain: {_gain(f.estimate)}")
+    print(f"     {f.estimate.basis}")
+    print(f"   published: {transform.published}")
+    for o in f.obligations:
+        print(f"   {o.id} {'met' if o.met else 'NOT MET'}: {o.title}")
+        for step in o.steps:
+            print(f"       {step}")
+    if f.edit is None and f.rewritten:
+        print("   rewritten:")
+        for line in f.rewritten:
+            print(f"     {line}")
+    print(f"   next: {subject.command(f)}")
+
+
+def _gain(e: Estimate) -> str:
+    """``expected +12.3 % (120 of 1,000 wave cycles, modelled), at most +14.0 %``."""
+    if e.total is None or (e.upper is None and e.expected is None):
+        return "unknown without a capture"
+
+    def one(cycles: int | None) -> str:
+        if cycles is None:
+            return "unknown"
+        gain = e.gain(cycles)
+        return f"{'' if gain is None else f'{gain:+.1%} '}({cycles:,} cycles)"
+
+    return f"{e.provenance}: expected {one(e.expected)}, at most {one(e.upper)}, of {e.total:,} wave cycles"

@@ -1,0 +1,98 @@
+"""What `suggest` and `apply` are pointed at: a capture, a code object, or an assembly source."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isaprof.errors import BadInput, UsageError
+from isaprof.files import read_bytes
+from isaprof.transforms.context import Context
+from isaprof.transforms.model import Finding
+from isaprof.transforms.registry import find
+from isaprof.transforms.source import Source, is_object
+
+if TYPE_CHECKING:
+    from isaprof.attribution.model import Analysis
+    from isaprof.transforms.model import Transform
+
+_PLACE = re.compile(r"([\w-]+)(?:@(0x[0-9a-fA-F]{1,16}|\d{1,9}))?")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A kernel, with a capture of it or its source where there is one."""
+
+    path: Path
+    context: Context
+    source: Source | None = None  #: for assembly files only
+
+    @classmethod
+    def open(cls, path: Path, kernel: str | None = None) -> Subject:
+        """Read ``path``; BadInput where it is neither of the three."""
+        if path.is_dir():
+            return cls(path, capture_context(path, kernel))
+        data = read_bytes(path)
+        if is_object(data):
+            return cls(path, Context.of(data, kernel, path=str(path)))
+        source = Source.load(path, data)
+        return cls(path, Context.of(source.data, kernel, path=str(path)), source)
+
+    def place(self, finding: Finding) -> str:
+        """The place as `isaprof apply` takes it: source line, else address."""
+        line = None if self.source is None else self.source.line_of.get(finding.index)
+        return f"{finding.pc:#x}" if line is None else str(line)
+
+    def command(self, finding: Finding) -> str:
+        """The next command for a finding."""
+        if finding.edit is None:
+            return "advice: see the rewritten code"
+        name = str(self.path)
+        out = f"{self.path.with_suffix('')}.{finding.transform}{self.path.suffix}"
+        if self.path.is_dir():
+            name, out = "KERNEL.co", f"KERNEL.{finding.transform}.co"
+        return f"isaprof apply {name} {finding.transform}@{self.place(finding)} -o {out}"
+
+
+def capture_analysis(path: Path, kernel: str | None = None) -> tuple[Analysis, bytes, str, str]:
+    """Analysis of a capture, and the code object, kernel and architecture it is of.
+
+    Raises BadInput where the capture holds no code object, or is of another kernel.
+    """
+    from isaprof.attribution import analyse
+    from isaprof.capture import open as open_capture
+
+    capture = open_capture(path)
+    if not capture.code_objects:
+        raise BadInput(
+            "the capture holds no code object, so its code cannot be analysed",
+            path=path,
+            kind="no_code_object",
+            hint="isaprof suggest KERNEL.co works on the object itself",
+        )
+    if kernel is not None and kernel != capture.kernel:
+        raise BadInput(f"is a capture of {capture.kernel}, not of {kernel}", path=path, kind="unknown_kernel")
+    chosen = next((c for c in capture.code_objects if c.name == capture.kernel), capture.code_objects[0])
+    return analyse(capture), chosen.data, capture.kernel, capture.arch
+
+
+def capture_context(path: Path, kernel: str | None = None) -> Context:
+    """The kernel of a capture, with its cycles."""
+    analysis, data, name, arch = capture_analysis(path, kernel)
+    return Context.of(data, name, analysis=analysis, path=str(path), arch=arch)
+
+
+def parse_place(text: str) -> tuple[Transform, int | None, bool]:
+    """``NAME``, ``NAME@LINE`` or ``NAME@0xPC`` -> (transform, number, number is an address)."""
+    m = _PLACE.fullmatch(text)
+    if m is None:
+        raise UsageError(
+            f"{text}: expected TRANSFORM, TRANSFORM@LINE or TRANSFORM@0xADDRESS",
+            hint="isaprof suggest KERNEL prints the places",
+        )
+    transform = find(m[1])
+    if m[2] is None:
+        return transform, None, False
+    return transform, int(m[2], 0) if m[2].startswith("0x") else int(m[2]), m[2].startswith("0x")
