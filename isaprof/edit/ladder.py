@@ -145,7 +145,8 @@ class Ladder:
         original = previous if step.base == 0 else self._compare(0, number, progress)
         step = replace(step, vs_previous=_against(step.base, previous), vs_original=_against(0, original))
         if original is not None and not original.agree:
-            step = replace(step, status=Status.WRONG, message=step.message or original.problem)
+            why = step.message if step.verified is False else original.problem
+            step = replace(step, status=Status.WRONG, message=why)
         self._record(step)
         return Outcome(step, previous, original)
 
