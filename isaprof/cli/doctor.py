@@ -29,8 +29,7 @@ _FILES: tuple[tuple[str, str], ...] = (
     ("*.out", "code object (rocprofv3)"),
     ("*.co", "code object"),
     ("*.hsaco", "code object"),
-    ("ui_output_*/filenames.json", "decoded trace (rocprofv3 ui_output)"),
-    ("filenames.json", "decoded trace: index of waves"),
+    ("filenames.json", "decoded trace (rocprofv3 ui_output): index of waves"),
     ("code.json", "decoded trace: instructions"),
     ("se*_sm*_sl*_wv*.json", "decoded trace: one wave"),
     ("occupancy.json", "decoded trace: occupancy"),
@@ -38,6 +37,9 @@ _FILES: tuple[tuple[str, str], ...] = (
     ("*_results.json", "rocprofv3 results"),
     ("*_results.db", "rocprofv3 results (rocpd)"),
 )
+
+#: rocprofv3 puts its files into sub-directories: host name, ui_output_*
+_BELOW = ("", "*/", "*/*/")
 
 
 def command(
@@ -86,17 +88,18 @@ def _folder(directory: Path, *, as_json: bool) -> int:
     """List the recognised files of a trace folder."""
     if not directory.is_dir():
         raise BadInput("no such folder", path=directory, kind="not_found")
-    found = [
-        {"pattern": pattern, "what": what, "files": len(hits), "first": hits[0]}
-        for pattern, what in _FILES
-        if (hits := sorted(str(p.relative_to(directory)) for p in directory.glob(pattern) if p.is_file()))
-    ]
+    found = []
+    for pattern, what in _FILES:
+        hits = sorted(p for below in _BELOW for p in directory.glob(below + pattern) if p.is_file())
+        if hits:
+            first = str(hits[0].relative_to(directory))
+            found.append({"pattern": pattern, "what": what, "files": len(hits), "first": first})
     if not found:
         raise BadInput(
             "no file of a known trace format",
             path=directory,
             kind="no_trace",
-            hint="rocprofv3 --att -d DIR -- APP   writes one; docs/formats.md lists what is read",
+            hint="rocprofv3 --att -d DIR -- APP   writes one; docs/trace-folder.md describes another",
         )
     if as_json:
         print(json.dumps({"schema_version": 1, "directory": str(directory), "recognised": found}, indent=1))
