@@ -2,9 +2,10 @@
 
 Instructions are compared by their normalised text: branch destinations by what
 lies there (``branch +3`` would differ after every insertion), other texts as
-LLVM prints them. The alignment is the longest common subsequence (Myers'
-O(ND) algorithm) between unique anchors (patience diff): fast for programs of
-many thousand lines and stable where loops repeat the same instruction.
+LLVM prints them, and lines of the same loop depth and label go first. The
+alignment is the longest common subsequence (Myers' O(ND) algorithm) between
+unique anchors (patience diff): fast for programs of many thousand lines and
+stable where loops repeat the same instruction.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from isaprof.compare.context import Place, destination, places
 from isaprof.compare.lcs import align
 from isaprof.compare.model import Comparison, Status
 
@@ -32,7 +34,7 @@ def compare(a: Analysis, b: Analysis) -> Comparison:
     Neither needs to be of the same kernel or architecture; ``notes`` says what
     makes the figures hard to compare.
     """
-    pairs = pair_lines(normalised(a), normalised(b))
+    pairs = pair_lines(normalised(a), normalised(b), places(a), places(b))
     return Comparison(
         a, b, _rows(a, b, pairs), _causes(a, b), len(a.waves), len(b.waves), a.total_cycles, b.total_cycles,
         _notes(a, b),
@@ -50,47 +52,57 @@ def normalised(analysis: Analysis) -> list[str]:
     for pc, text in zip(pcs, texts, strict=True):
         mnemonic, _, operand = text.partition(" ")
         if "branch" in mnemonic and operand:
-            where = by_pc.get(_destination(pc, operand) or -1)
+            to = destination(pc, operand)
+            where = None if to is None else by_pc.get(to)
             direction = "" if where is None else ("back " if pcs[where] <= pc else "on ")
             text = f"{mnemonic} {direction}{operand if where is None else texts[where].partition(' ')[0]}"
         out.append(text)
     return out
 
 
-def _destination(pc: int, operand: str) -> int | None:
-    """Address a direct branch goes to: pc + 4 + 4 * simm16, as LLVM prints the displacement."""
-    try:
-        value = int(operand.split()[-1], 0)
-    except ValueError:
-        return None
-    simm16 = value & 0xFFFF
-    return pc + 4 + 4 * (simm16 - 0x10000 if simm16 & 0x8000 else simm16)
-
-
 # -- alignment ---------------------------------------------------------------
 Pair = tuple[Status, int, int]
 
 
-def pair_lines(a: Sequence[str], b: Sequence[str]) -> list[Pair]:
+def pair_lines(
+    a: Sequence[str],
+    b: Sequence[str],
+    places_a: Sequence[Place] | None = None,
+    places_b: Sequence[Place] | None = None,
+) -> list[Pair]:
     """(status, line of a, line of b) rows; -1 for the side that has none.
 
     Every line of both occurs exactly once. Order: that of ``b``, deleted lines
-    where they were in ``a``; a moved line stands where it is in ``b``.
+    where they were in ``a``; a moved line stands where it is in ``b``. Lines
+    are matched with those of the same loop depth and label first, between
+    these with the same text anywhere (a loop that got an outer loop).
     """
+    if places_a is None or places_b is None:
+        places_a, places_b = [Place()] * len(a), [Place()] * len(b)
+    keys_a = [p.key(t) for p, t in zip(places_a, a, strict=True)]
+    keys_b = [p.key(t) for p, t in zip(places_b, b, strict=True)]
+    same: list[tuple[int, int]] = []
+    i = j = 0
+    for x, y in [*align(keys_a, keys_b), (len(a), len(b))]:
+        same.extend((i + p, j + q) for p, q in align(a[i:x], b[j:y]))
+        same.append((x, y))
+        i, j = x + 1, y + 1
+    names_a = [f"{p.depth} {t.partition(' ')[0]}" for p, t in zip(places_a, a, strict=True)]
+    names_b = [f"{p.depth} {t.partition(' ')[0]}" for p, t in zip(places_b, b, strict=True)]
     rows: list[Pair] = []
     i = j = 0
-    for x, y in [*align(a, b), (len(a), len(b))]:
-        rows.extend(_gap(a, b, range(i, x), range(j, y)))
+    for x, y in same:
+        rows.extend(_gap(names_a, names_b, range(i, x), range(j, y)))
         if x < len(a):
             rows.append((Status.SAME, x, y))
         i, j = x + 1, y + 1
     return _with_moves(rows, a, b)
 
 
-def _gap(a: Sequence[str], b: Sequence[str], left: range, right: range) -> list[Pair]:
-    """Rows for lines between two matches: pairs of the same mnemonic are changes, the rest is alone."""
-    names_a = [a[i].partition(" ")[0] for i in left]
-    names_b = [b[j].partition(" ")[0] for j in right]
+def _gap(all_a: Sequence[str], all_b: Sequence[str], left: range, right: range) -> list[Pair]:
+    """Rows for lines between two matches: same mnemonic at the same depth is a change, the rest is alone."""
+    names_a = [all_a[i] for i in left]
+    names_b = [all_b[j] for j in right]
     rows: list[Pair] = []
     i = j = 0
     for x, y in [*align(names_a, names_b), (len(left), len(right))]:

@@ -109,7 +109,7 @@ WRONG = BODY.replace("v_add_f32", "v_sub_f32")
 #: the last lane writes nothing
 PARTIAL = BODY.replace(STORE, f"v_cmp_gt_u32_e32 vcc, 63, v0\n s_and_b64 exec, exec, vcc\n {STORE}")
 #: adds what the output held before
-STALE = BODY.replace(
-    LOADS, f"{LOADS}\n global_load_dword v5, v1, s[8:9]"
-).replace("v_add_f32_e32 v4, v2, v3", "v_add_f32_e32 v4, v2, v3\n v_and_b32_e32 v5, 1, v5\n v_or_b32_e32 v4, v4, v5")  # fmt: skip
+STALE = BODY.replace(LOADS, f"{LOADS}\n global_load_dword v5, v1, s[8:9]").replace(
+    "v4, v2, v3", "v4, v2, v3\n v_and_b32_e32 v5, 1, v5\n v_or_b32_e32 v4, v4, v5"
+)
 WILD = BODY.replace(STORE, f"v_mov_b32_e32 v1, 0x7000000\n {STORE}")

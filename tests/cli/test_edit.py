@@ -396,9 +396,13 @@ def on_a_terminal(answers: str, *args: str, timeout: float = 60) -> tuple[int, s
     )
     leader, follower = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-c", program], stdin=follower, stdout=follower, stderr=follower, start_new_session=True,
+        [sys.executable, "-c", program],
+        stdin=follower,
+        stdout=follower,
+        stderr=follower,
+        start_new_session=True,
         env={**os.environ, "PYTHONPATH": str(Path(isaprof.__file__).parents[1]), "TERM": "xterm"},
-    )  # fmt: skip
+    )
     os.close(follower)
     seen = b""
     end = time.monotonic() + timeout
