@@ -85,7 +85,8 @@ class Ladder:
     @property
     def open_step(self) -> Step | None:
         """The last step that was begun and not evaluated, if nothing came after it."""
-        return self.steps[-1] if self.steps[-1].status is Status.OPEN else None
+        last = self.steps[-1]
+        return last if last.status is Status.OPEN and self.source_path(last).exists() else None
 
     def source_path(self, step: Step) -> Path:
         return self.store.file(step.step, ".s")
@@ -286,10 +287,9 @@ def _settings(source: Source, options: Options, old: Settings | None) -> Setting
     from isaprof.launch.shape import parse_shape
 
     text = options.shape if options.shape is not None or old is None else old.shape_text
-    if old is not None and options.seeds is None and options.seed is None:
-        seeds = tuple(old.seeds)
-    else:
-        seeds = ab.seed_list(source, options.seeds or ab.SEEDS, options.seed)
+    count = options.seeds or (ab.SEEDS if old is None else len(old.seeds))
+    first = old.seeds[0] if old is not None and options.seed is None else options.seed
+    seeds = ab.seed_list(source, count, first)
     origin = source.file.origin
     launch_sha = None if origin.startswith("builtin:") else _file_sha256(origin)
     workgroups = options.workgroups or ("all" if old is None else old.workgroups)

@@ -135,6 +135,9 @@ def read(data: object, path: Path) -> tuple[Settings, list[Step]]:
         raise _bad(path, f"schema version {data.get('schema_version')}; this isaprof reads {SCHEMA_VERSION}")
     try:
         settings = _make(Settings, {**data["settings"], "seeds": tuple(data["settings"]["seeds"])})
+        if not settings.seeds or not all(type(s) is int for s in settings.seeds):
+            raise ValueError("seeds are integers")
+        dict(settings.shape)
         steps = [_step(s) for s in data["steps"]]
     except (KeyError, TypeError, ValueError, AttributeError) as e:
         raise _bad(path, f"damaged ({type(e).__name__}: {e})") from None

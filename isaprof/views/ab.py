@@ -89,9 +89,9 @@ def verdict(change: Change) -> str:
         return "no cycles to compare"
     if change.difference == 0:
         return "the same"
-    return f"{change.a / change.b:.3f}x {'faster' if change.difference < 0 else 'slower'}" + (
-        f" ({change.percent:+.2f}%)" if change.percent is not None else ""
-    )
+    faster = change.difference < 0
+    times = change.a / change.b if faster else change.b / change.a
+    return f"{times:.3f}x {'faster' if faster else 'slower'} ({change.percent:+.2f} %)"
 
 
 def _cycles(r: Result, console: Console, label: str) -> None:

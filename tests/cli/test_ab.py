@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from importlib import import_module
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +38,24 @@ def captures() -> list[str]:
     return sorted(str(p) for p in Path().rglob("*.isaprof"))
 
 
-def test_module_is_light() -> None:
-    assert import_module("isaprof.cli.ab").command.__doc__
+@pytest.mark.parametrize("verb", ["ab", "edit"])
+def test_modules_are_light(verb: str) -> None:
+    probe = (
+        f"import sys, isaprof.cli.{verb}\n"
+        "print([m for m in ('numpy', 'pandas', 'pyarrow', 'rich.table', 'elftools') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_same_comparison_gives_the_same_figures(capsys: pytest.CaptureFixture[str]) -> None:
+    bodies = []
+    for _ in range(2):
+        assert ab("a.co", "slow.co", *SHAPE, "--json") == 0
+        bodies.append(json.loads(capsys.readouterr().out))
+        for arm in "ab":
+            bodies[-1][arm].pop("capture")
+    assert bodies[0] == bodies[1]
 
 
 def test_table_and_captures(capsys: pytest.CaptureFixture[str]) -> None:

@@ -352,6 +352,18 @@ def test_files_that_no_row_names_are_never_overwritten(monkeypatch: pytest.Monke
     assert (DIRECTORY / "step-07.s").read_text() == "mine"
 
 
+def test_an_open_step_whose_file_is_gone_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert edit("--no-editor", *SHAPE) == 0
+    (DIRECTORY / "step-01.s").unlink()
+    editor(monkeypatch, FASTER)
+    assert edit("--seed", "1") == 0
+    assert [(s["step"], s["status"]) for s in ladder()["steps"]] == [
+        (0, "verified"),
+        (1, "open"),
+        (2, "verified"),
+    ]
+
+
 def test_two_at_once_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     from isaprof.edit.store import Store
 
