@@ -204,7 +204,7 @@ def put_together(a: Side, b: Side, *, allow_lossy: bool = False) -> Result:
     arms = [arm(s.source, [r.check for r in s.seeds], s.analysis, s.capture) for s in (a, b)]
     for one in arms:
         if one.verified is None:
-            notes += (f"{one.name} is not verified against a reference: {one.message}",)
+            notes += (f"{one.name} {one.message}",)
     models = [s.analysis.meta.get("model") for s in (a, b)]
     if models[0] != models[1]:
         notes += (f"the captures come from different timing models: {models[0]} and {models[1]}",)

@@ -110,7 +110,7 @@ def _attempts(
     """One attempt; on a terminal, more of them while they do not assemble."""
     from isaprof.edit import editor
 
-    _warn_about_the_original(ladder)
+    _tell_about_the_original(ladder)
     current = _next_step(ladder, ready, from_step)
     while current is not None:
         path = ladder.source_path(current)
@@ -166,10 +166,12 @@ def _ask(error: BadInput) -> bool:
     return typer.confirm("Edit again? (this attempt is kept)", default=True, err=True)
 
 
-def _warn_about_the_original(ladder: Ladder) -> None:
+def _tell_about_the_original(ladder: Ladder) -> None:
     first = ladder.step(0)
     if first.verified is False:
         _say(f"the original is not right itself: {first.message}")
+    elif first.message and len(ladder.steps) == 1:
+        _say(f"the original: {first.message}")
 
 
 def _unchanged(ladder: Ladder, step: Step, kernel_object: Path, *, as_json: bool, edited: bool) -> int:

@@ -258,8 +258,8 @@ def _create(directory: Path, path: Path, data: bytes, options: Options, progress
             path, data, kernel=options.kernel, launch=options.launch, target=options.target, name=step_name(0)
         )
         settings = _settings(source, options, None)
-        text = disassemble_object(data, path=path, arch=options.target).text
-        store.write(store.file(0, ".s"), with_description(text, "original").encode())
+        done = disassemble_object(data, path=path, arch=options.target)
+        store.write(store.file(0, ".s"), with_description(done.text, "original").encode())
         store.write(store.file(0, ".co"), data)
         ladder = Ladder(store, settings, [], source, options.max_instructions)
         ladder._keep(0, ladder._execute(source, progress))
@@ -267,7 +267,11 @@ def _create(directory: Path, path: Path, data: bytes, options: Options, progress
             0, None, Status.VERIFIED, "original", sha256=source.co.sha256, text_sha256=source.text_sha256,
             date=_now(),
         )  # fmt: skip
-        ladder._record(_with_results(step, ladder._sides[0]))
+        step = _with_results(step, ladder._sides[0])
+        if done.kept_as_words:
+            words = f"{done.kept_as_words} of {done.instructions} instructions stand as .long with their text"
+            step = replace(step, message="; ".join(x for x in (step.message, words) if x))
+        ladder._record(step)
 
 
 def _original(store: Store, settings: Settings, path: Path, options: Options) -> Source:

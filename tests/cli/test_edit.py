@@ -214,15 +214,24 @@ def test_a_fault_exits_4_and_names_the_users_line(
     assert ladder()["steps"][2]["base"] == 1
 
 
-def test_a_renamed_argument_list_is_rejected_with_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    editor(
-        monkeypatch, "text = text.replace('.size: 8', '.size: 4').replace('.size:          8', '.size: 4')"
-    )
-    code = edit(*SHAPE)
+def test_another_kernarg_layout_is_rejected_with_a_row(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("mine.s").write_text(k.source(k.BODY, args=4))
+    assert edit("--step", "mine.s", *SHAPE) == 3
+    assert "kernarg layout" in capsys.readouterr().err
     row = ladder()["steps"][1]
-    assert code == 3
-    assert row["status"] in ("rejected", "does not assemble")
-    assert files() == ["step-00.s", "step-01.s"]
+    assert (row["status"], row["cycles"]) == ("rejected", None)
+    assert "rejected" in (DIRECTORY / "ladder.md").read_text()
+
+
+def test_instructions_that_stand_as_words_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    # v_add_f32_e64 v4, v2, v3 with an unused source field that the assembler writes as 0
+    body = k.BODY.replace("v_add_f32_e32 v4, v2, v3", ".long 0xd1010004, 0x02020702")
+    Path("a.co").write_bytes(k.build(body))
+    assert edit("--no-editor", *SHAPE) == 0
+    assert "1 of " in (error := capsys.readouterr().err)
+    assert "stand as .long" in error
+    assert edit("--no-editor") == 0
+    assert "stand as .long" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
