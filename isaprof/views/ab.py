@@ -192,7 +192,7 @@ def to_dict(result: Result) -> dict[str, Any]:
         "spread_note": NO_SPREAD,
         "difference": {
             "counts": c.counts,
-            "rows": [{k: _plain(row[k]) for k in _ROW} for row in _records(changed)],
+            "rows": [_row(row) for row in _records(changed)],
             "causes": [{k: _plain(row[k]) for k in _CAUSE} for row in _records(c.causes)],
             "lines_delta": r.lines_delta,
             "residual_delta": r.residual_delta,
@@ -256,7 +256,16 @@ def _change(c: Change) -> dict[str, Any]:
     return {"a": c.a, "b": c.b, "difference": c.difference, "ratio": c.ratio, "percent": c.percent}
 
 
+def _row(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of the comparison; the side that has no line has null."""
+    out = {k: _plain(row[k]) for k in _ROW}
+    for key in ("line_a", "line_b"):
+        out[key] = out[key] if out[key] >= 0 else None
+    return out
+
+
 def _plain(value: Any) -> Any:
+    """A plain Python value; NaN becomes None."""
     item = getattr(value, "item", None)
     value = item() if callable(item) else value
-    return None if value == -1 or value != value else value
+    return None if value != value else value
