@@ -143,8 +143,8 @@ def _launch_file(result: Rewrite, path: Path, explicit: Path | None) -> LaunchFi
         obj = path.with_suffix(".co")
         beside = path.with_name(path.stem + ".launch.toml")
         raise AnswerNo(
-            f"no launch file describes kernel {chosen.name}: that both objects compute the same cannot be tested, "
-            "so nothing is written",
+            f"no launch file describes kernel {chosen.name}: that both objects compute the same cannot be "
+            "tested, so nothing is written",
             path=path,
             kind="no_launch_file",
             hint=f"{build}isaprof launch-template {obj} --kernel {chosen.name} -o {beside}",

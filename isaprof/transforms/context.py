@@ -12,6 +12,7 @@ from isaprof.analysis.liveness import Liveness
 from isaprof.codeobj.elf import CodeObject, Kernel
 from isaprof.isa.decode import disassemble
 from isaprof.isa.model import Listing
+from isaprof.transforms.timeline import Timeline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -109,6 +110,11 @@ class Context:
             int(pc): LineCost(int(hits), int(stall), int(idle))
             for pc, hits, stall, idle in lines[["pc", "hits", "stall", "idle"]].to_numpy()
         }
+
+    @cached_property
+    def timeline(self) -> Timeline | None:
+        """Issue times and stalls of the capture; None without one."""
+        return None if self.analysis is None else Timeline(self.analysis)
 
     def cost(self, index: int) -> LineCost | None:
         """Cycles of the instruction in the capture; None without a capture."""

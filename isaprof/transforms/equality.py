@@ -121,7 +121,8 @@ def prove(
             if x != y:
                 at = next(i for i, (p, q) in enumerate(zip(x, y, strict=True)) if p != q)
                 raise VerificationFailed(
-                    f"{what}: output {name} differs from byte {at} on ({x[at]:#04x} before, {y[at]:#04x} after)",
+                    f"{what}: output {name} differs from byte {at} on: {x[at]:#04x} before, "
+                    f"{y[at]:#04x} after",
                     kind="outputs_differ",
                 )
         known = {(index.get(user, -1), index.get(op, -1)) for user, op in a.hazards}

@@ -12,15 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from isaprof.analysis.waits import WaitAnalysis, in_order
 from isaprof.isa.model import Instruction
 from isaprof.transforms.context import Context
 from isaprof.transforms.model import Change, Edit, Estimate, Finding, Obligation
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -152,46 +148,49 @@ class WaitcntRelax:
         cost = context.cost(ins.index)
         if cost is None or context.analysis is None:
             return Estimate(None, None, None, None, "no capture: the proof is static, the gain unknown")
-        expected = _release_difference(context, ins, released, kept) if released else cost.stall
+        time = context.timeline
+        assert time is not None
+        saved = _saved(context, ins, released, kept) if released else cost.stall
+        exposed = time.exposure([time.line(ins.pc)])
+        expected = round(min(saved, cost.stall) * exposed)
         basis = (
-            "upper: all stall of this wait; expected: the wait ends with the last needed load, which was "
-            "issued that much earlier than the last load waited for today (in-order return, equal latency)"
+            "upper: all stall of this wait; expected: each time it ends when the last operation that is "
+            "needed is done, which takes the median latency of its kind in this capture; waits that follow "
+            f"are taken to last as long as today; times {exposed:.2f}, the share of the stall in which "
+            "no other traced "
+            "wave of the SIMD issued"
         )
-        return Estimate(
-            cost.stall, min(expected, cost.stall), context.total_cycles, context.provenance, basis
-        )
+        return Estimate(cost.stall, expected, context.total_cycles, context.provenance, basis)
 
 
-def _release_difference(
-    context: Context, ins: Instruction, released: Sequence[int], kept: Sequence[int]
-) -> int:
-    """Cycles between the issue of the last needed and the last unneeded load, over all executions."""
-    analysis = context.analysis
-    assert analysis is not None
-    lines = analysis.lines
-    line_of = {int(pc): int(line) for pc, line in zip(lines["pc"], lines["line"], strict=True)}
-    wanted = {line_of.get(context.instruction(i).pc): i for i in (*released, *kept)}
-    at = line_of.get(ins.pc)
-    seg = analysis.segments
-    rows = seg[(seg["part"] == "issue") & seg["line"].isin([*[x for x in wanted if x is not None], at])]
-    stalls = seg[(seg["part"] == "stall") & (seg["line"] == at)]
-    keys = ["wave", "seq", "line", "begin", "cycles"]
-    # a wait without a stall saves nothing, so only its stalls count as executions of it
-    events = sorted((*_ints(rows[rows["line"] != at], keys), *_ints(stalls, keys)))
-    last: dict[tuple[int, bool], int] = {}
+def _saved(context: Context, ins: Instruction, released: Sequence[int], not_needed: Sequence[int]) -> int:
+    """Cycles by which this wait would end earlier, over all its stalls.
+
+    ``released``: operations that the wait must still retire; ``not_needed``: those it need not.
+    """
+    time = context.timeline
+    assert time is not None
+    kinds = context.waits.kinds
+    lines = {i: time.line(context.instruction(i).pc) for i in (*released, *not_needed)}
+    latency: dict[int, float] = {}
+    for kind in {kinds[i] for i in released}:
+        same = [i for i, k in kinds.items() if k == kind]
+        median = time.latency(time.line(context.instruction(i).pc) for i in same)
+        if median is not None:
+            latency |= dict.fromkeys(same, median)
     total = 0
-    for wave, _, line, begin, cycles in events:
-        if line != at:
-            last[wave, wanted[line] in released] = begin
-            continue
-        needed, unneeded = last.get((wave, True)), last.get((wave, False))
-        if needed is not None and unneeded is not None:
-            total += min(cycles, max(0, unneeded - needed))
+    for pause in time.pauses(time.line(ins.pc)):
+        youngest = max(
+            (t for i in not_needed if (t := time.last_issue(lines[i], pause.wave, pause.begin)) is not None),
+            default=pause.begin,
+        )
+        end = pause.begin
+        for i in released:
+            issued = time.last_issue(lines[i], pause.wave, pause.begin)
+            if issued is not None:  # without a latency of its own: as long as the youngest took
+                end = max(end, issued + round(latency.get(i, pause.end - youngest)))
+        total += max(0, pause.end - end)
     return total
-
-
-def _ints(frame: pd.DataFrame, columns: list[str]) -> list[tuple[int, ...]]:
-    return [tuple(int(x) for x in row) for row in frame[columns].to_numpy()]
 
 
 def _with(ins: Instruction, counter: str, n: int) -> dict[int, tuple[tuple[str, int], ...]]:
