@@ -222,6 +222,8 @@ class Result:
                 return f"{arm.name} is wrong: {arm.message}"
         for d in self.outputs:
             if not d.within:
+                if not d.compared:
+                    return f"seed {d.seed}: no output element was written, nothing could be compared"
                 what = f"{d.beyond} of {d.compared} elements" if d.beyond else "the cosine"
                 at = f" ({d.worst})" if d.worst else ""
                 pair = f"{self.b.name} differs from {self.a.name} beyond the tolerance"

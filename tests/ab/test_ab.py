@@ -134,6 +134,16 @@ def test_only_the_workgroups_that_ran_are_compared(tmp_path: Path) -> None:
     assert (r.outputs[0].compared, r.outputs[0].total) == (128, 256)
 
 
+def test_kernels_that_write_nothing_do_not_agree(tmp_path: Path) -> None:
+    empty = k.BODY.replace(k.STORE, "")
+    one, two = arms(tmp_path, empty, empty.replace("v_add", "v_sub"), reference="")
+    runs = [run.execute(s, SHAPE, (1,), workgroups="2") for s in (one, two)]
+    saved = [run.save(r, p) for r, p in zip(runs, run.capture_paths((one, two), tmp_path), strict=True)]
+    r = run.put_together(*map(run.side, runs, saved))
+    assert not r.correct
+    assert "nothing could be compared" in r.problem
+
+
 def test_a_fault_names_the_object(tmp_path: Path) -> None:
     one, two = arms(tmp_path, b=k.WILD)
     run.execute(one, SHAPE, (1,))
