@@ -136,7 +136,7 @@ def test_only_the_workgroups_that_ran_are_compared(tmp_path: Path) -> None:
 
 def test_kernels_that_write_nothing_do_not_agree(tmp_path: Path) -> None:
     empty = k.BODY.replace(k.STORE, "")
-    one, two = arms(tmp_path, empty, empty.replace("v_add", "v_sub"), reference="")
+    one, two = arms(tmp_path, empty, empty.replace("v_add_f32", "v_sub_f32"), reference="")
     runs = [run.execute(s, SHAPE, (1,), workgroups="2") for s in (one, two)]
     saved = [run.save(r, p) for r, p in zip(runs, run.capture_paths((one, two), tmp_path), strict=True)]
     r = run.put_together(*map(run.side, runs, saved))
