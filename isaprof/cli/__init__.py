@@ -20,6 +20,12 @@ VERBS: dict[str, str] = {
     "show": "isaprof.cli.show",
     "tui": "isaprof.cli.tui",
     "report": "isaprof.cli.report",
+    "disasm": "isaprof.cli.disasm",
+    "asm": "isaprof.cli.asm",
+    "suggest": "isaprof.cli.suggest",
+    "apply": "isaprof.cli.apply",
+    "ab": "isaprof.cli.ab",
+    "edit": "isaprof.cli.edit",
     "doctor": "isaprof.cli.doctor",
     "launch-template": "isaprof.cli.launch_template",
 }
