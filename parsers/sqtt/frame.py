@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,14 +11,15 @@ from numpy.typing import NDArray
 from isaprof.parsers.sqtt.chain import chain
 from isaprof.parsers.sqtt.header import StreamHeader, read_header
 from isaprof.parsers.sqtt.model import Generation, Packet
+from isaprof.parsers.sqtt.walk import PIECE, Buffer, Walk, compiled
 
 I64 = NDArray[np.int64]
 U64 = NDArray[np.uint64]
 
 #: packets per block of the start-position walk
 _BLOCK = 1 << 16
-#: times beyond this are damage, not a trace (2^62 cycles are 50 years)
-_MAX_TIME = float(1 << 62)
+#: times from here on are damage, not a trace (2^62 cycles are 50 years)
+MAX_TIME = 1 << 62
 
 
 @dataclass(slots=True)
@@ -79,13 +81,57 @@ def _dropped(p: Packet) -> int:
     return 8 if p.bits > 64 else 0
 
 
-def decode(data: bytes, *, path: str | None = None) -> PacketStream:
+def decode(data: Buffer, *, path: str | None = None) -> PacketStream:
     """Frame buffer ``data``. Raises BadInput where it has no valid header."""
     return frame(data, read_header(data, path=path))
 
 
-def frame(data: bytes, header: StreamHeader) -> PacketStream:
-    """All packets of ``data`` after ``header``, with times."""
+def frame(data: Buffer, header: StreamHeader) -> PacketStream:
+    """All packets of ``data`` after ``header``, with times: compiled where that pays, else the reference."""
+    walk = compiled(data, header)
+    if walk is None:
+        return frame_reference(data, header)
+    parts = [_piece(walk, walk.rows_left(framing=True))]
+    while not walk.done:
+        parts.append(_piece(walk, walk.rows_left(framing=True)))
+    end = parts[-1]
+    if len(parts) > 1:
+        for name in ("bit", "type", "time", "payload"):
+            setattr(end, name, np.concatenate([getattr(p, name) for p in parts]))
+    return end
+
+
+def frames(data: Buffer, header: StreamHeader, rows: int = PIECE) -> Iterator[PacketStream]:
+    """The same in pieces of about ``rows`` packets, in memory that does not depend on the size of ``data``.
+
+    Without the compiled decoder there is one piece with all of it.
+    """
+    walk = compiled(data, header)
+    if walk is None:
+        yield frame_reference(data, header)
+        return
+    yield _piece(walk, rows)
+    while not walk.done:
+        yield _piece(walk, rows)
+
+
+def _piece(walk: Walk, rows: int) -> PacketStream:
+    columns = walk.empty(max(rows, walk.module.BLOCK_ROWS), framing=True)
+    n = walk.run(columns)
+    time, kind, bit, payload = (c[:n] for c in columns if c is not None)
+    cut, cut_kind, damaged = walk.ending(kind)
+    n -= cut > 0
+    damaged_at = None
+    if damaged:
+        n = int(np.searchsorted(time[:n], MAX_TIME))
+        damaged_at = int(bit[n] // 8)
+    return PacketStream(
+        walk.header, bit[:n], kind[:n], time[:n], payload[:n], len(walk.whole), cut, cut_kind, damaged_at
+    )
+
+
+def frame_reference(data: Buffer, header: StreamHeader) -> PacketStream:
+    """The same by NumPy and one Python loop: what the compiled decoder must equal."""
     g = header.generation
     table = np.array(g.table(), np.int16)
     starts, code = _starts(data, header, table)
@@ -103,7 +149,7 @@ def frame(data: bytes, header: StreamHeader) -> PacketStream:
     return stream
 
 
-def _starts(data: bytes, header: StreamHeader, table: NDArray[np.int16]) -> tuple[I64, NDArray[np.uint8]]:
+def _starts(data: Buffer, header: StreamHeader, table: NDArray[np.int16]) -> tuple[I64, NDArray[np.uint8]]:
     """Start units of all packets, and the 8-bit value at every unit."""
     g = header.generation
     raw = np.frombuffer(data, np.uint8)
@@ -131,7 +177,7 @@ def _starts(data: bytes, header: StreamHeader, table: NDArray[np.int16]) -> tupl
     return (np.concatenate(blocks) if blocks else np.zeros(0, np.int64)), code
 
 
-def _payload(data: bytes, bit: I64, kind: NDArray[np.int16], g: Generation) -> U64:
+def _payload(data: Buffer, bit: I64, kind: NDArray[np.int16], g: Generation) -> U64:
     """The first 64 bits of each packet (without the first 8 for longer ones), masked to its length."""
     padded = np.zeros(len(data) + 24, np.uint8)
     padded[: len(data)] = np.frombuffer(data, np.uint8)
@@ -167,19 +213,21 @@ def _set_times(s: PacketStream) -> None:
         rows = s.rows("TIMESTAMP")
         delta[rows] = np.where(_advances(s, rows), s.field("value", rows), 0)
     delta *= g.time_unit
-    total = np.cumsum(delta.astype(np.float64))
-    if len(total) and total[-1] > _MAX_TIME:
-        keep = int(np.searchsorted(total, _MAX_TIME))
-        s.damaged_at = int(s.bit[keep] // 8)
-        s.bit, s.type, s.payload, delta = s.bit[:keep], s.type[:keep], s.payload[:keep], delta[:keep]
     s.time = np.cumsum(delta)
+    # one step is far below 2^62, so the first time out of range has not wrapped yet
+    beyond = s.time >= MAX_TIME
+    if beyond.any():
+        keep = int(np.argmax(beyond))
+        s.damaged_at, s.cut_bits, s.cut_kind = int(s.bit[keep] // 8), 0, None
+        s.bit, s.type, s.payload, s.time = s.bit[:keep], s.type[:keep], s.payload[:keep], s.time[:keep]
+        delta = delta[:keep]
     if g.time_unit != 1:
         _apply_resets(s, delta)
 
 
 def _advances(s: PacketStream, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
     """TIMESTAMP packets that move the clock by their value."""
-    name, value = ("type", 1) if s.generation.version < 3 else ("rt", 0)
+    name, value = s.generation.advances
     return np.equal(s.field(name, rows), value)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -9,10 +10,14 @@ from isaprof.errors import BadInput
 from isaprof.parsers.sqtt.generations import BY_VERSION, GENERATIONS
 from isaprof.parsers.sqtt.model import Generation, Scale
 
+#: what holds a trace: bytes, or a memory-mapped file
+Buffer = bytes | bytearray | memoryview | mmap.mmap
 #: gfx9 software header: legacy_version values that mark it, and the range of gfx9_version
 _SOFTWARE_IDS = (0, 0x11)
 _GFX9_VERSIONS = range(4, 7)
 _HEADER_ID = 0x11
+#: bytes looked at in one go
+_SCAN = 1 << 20
 _LOOK = "isaprof import reads .sqtt/.att buffers that start with an SQTT header"
 
 
@@ -42,12 +47,17 @@ def _bits(value: int, lo: int, hi: int) -> int:
     return value >> lo & ((1 << (hi - lo + 1)) - 1)
 
 
-def zero_share(data: bytes) -> float:
+def zero_share(data: Buffer) -> float:
     """Share (0..1) of zero bytes in ``data``."""
-    return data.count(0) / len(data) if data else 1.0
+    n = len(data)
+    if not n:
+        return 1.0
+    if isinstance(data, bytes | bytearray):
+        return data.count(0) / n
+    return sum(bytes(data[i : i + _SCAN]).count(0) for i in range(0, n, _SCAN)) / n
 
 
-def read_header(data: bytes, *, path: str | None = None) -> StreamHeader:
+def read_header(data: Buffer, *, path: str | None = None) -> StreamHeader:
     """The header of buffer ``data``.
 
     Raises BadInput with kind ``empty_trace``, ``zero_buffer`` or
@@ -82,7 +92,7 @@ def read_header(data: bytes, *, path: str | None = None) -> StreamHeader:
             hint="record again with a larger grid, another --att-target-cu, a wider --att-shader-engine-mask",
         )
     raise BadInput(
-        f"not a thread trace: the first 8 bytes are {data[:8].hex(' ')}, expected an SQTT header "
+        f"not a thread trace: the first 8 bytes are {bytes(data[:8]).hex(' ')}, expected an SQTT header "
         "(low 7 bits 0x11 and version 1 to 5, or a gfx9 software header)",
         path=path,
         offset=0,

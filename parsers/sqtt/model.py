@@ -145,6 +145,8 @@ class Generation:
     packets: tuple[Packet, ...]
     ops: Mapping[int, Op]
     time_unit: int = 1  #: cycles per delta step
+    #: field and value of a TIMESTAMP that moves the clock by its value (1-cycle clocks)
+    advances: tuple[str, int] = ("rt", 0)
     #: kinds whose packet may be followed by extension bytes (bit 0 set)
     extended: tuple[str, ...] = ()
     #: cycles before a WAVE_READY at which an extended barrier ends

@@ -173,6 +173,7 @@ GFX10 = Generation(
     unit_bits=4,
     packets=GFX10_PACKETS,
     ops=GFX10_OPS,
+    advances=("type", 1),
     thread_bias=95,
     max_threads=64,
     context_codes=CONTEXT_CODES,

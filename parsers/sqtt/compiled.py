@@ -1,0 +1,75 @@
+"""Whether and how the compiled decoder is used, and what a user is told about it.
+
+numba and its first compile cost seconds, so they are loaded for large buffers
+only; everything works without them, more slowly, with the same result
+(:mod:`isaprof.parsers.sqtt.frame` is the reference).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from types import ModuleType
+
+#: bytes from which loading the compiled decoder pays
+WORTH_IT = 1 << 20
+#: seconds of silence before the wait is explained
+_PATIENCE = 0.8
+#: set to "reference" or "compiled" to choose for buffers of every size
+CHOICE = "ISAPROF_SQTT_DECODER"
+
+_lock = threading.Lock()
+_loaded: ModuleType | None = None
+_refused = False
+
+
+def kernels(size: int) -> ModuleType | None:
+    """The module of compiled functions for a buffer of ``size`` bytes; None: use the reference.
+
+    The first call in a process loads them; where that takes longer than a
+    moment (the first time on a machine: compiling), stderr says so.
+    """
+    choice = os.environ.get(CHOICE, "")
+    if choice == "reference" or _refused or (size < WORTH_IT and choice != "compiled"):
+        return None
+    with _lock:
+        return _loaded or _load()
+
+
+def _say(text: str) -> None:
+    print(f"isaprof: {text}", file=sys.stderr, flush=True)
+
+
+def _load() -> ModuleType | None:
+    global _loaded, _refused
+    begin = time.monotonic()
+    said = threading.Event()
+
+    def explain() -> None:
+        said.set()
+        _say("compiling the trace decoder for this machine (once; about 10 seconds) ...")
+
+    timer = threading.Timer(_PATIENCE, explain)
+    timer.daemon = True
+    timer.start()
+    try:
+        from isaprof.parsers.sqtt import kernel
+
+        kernel.compile_all()
+        _loaded = kernel
+    except Exception as e:  # numba refuses a NumPy or Python newer than itself in several ways
+        _refused = True
+        _say(f"decoding without numba, about 50 times slower: {type(e).__name__}: {str(e)[:200]}")
+    finally:
+        timer.cancel()
+    if said.is_set() and _loaded is not None:
+        place = _loaded.cache_path()
+        kept = (
+            f"kept in {place}"
+            if place
+            else "no folder for numba's cache can be written to: set NUMBA_CACHE_DIR"
+        )
+        _say(f"compiled in {time.monotonic() - begin:.1f} s, {kept}")
+    return _loaded

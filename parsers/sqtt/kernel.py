@@ -1,0 +1,410 @@
+"""The compiled decoder: packet starts, times and fields in two passes over each block of a buffer.
+
+Everything numba compiles for the decoder is in this one file, because numba's
+cache on disk notices changes of the file of a function, not of the functions
+it calls in other files. The kernels know no generation: what differs is in the
+tables of :mod:`isaprof.parsers.sqtt.layout`.
+
+First pass, the walk: the start of a packet follows from the length of the one
+before, so its speed is bound by latency (load, look-up, add). A block is cut
+into four lanes that are walked at the same time; lanes 1 to 3 begin at a guess.
+Streams of this kind fall into step by themselves after some packets: the true
+walk of lane k-1 is continued into lane k until it meets a start found there
+with the same state, and from there on lane k is right. If they never meet, the
+lane is walked again: the result does not depend on the guess.
+
+Second pass, the columns: each packet on its own, but for the running time.
+
+Positions are counted in nibbles from the begin of the block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+#: nibbles of one lane; four lanes make a block. 4 * 2^17 nibbles = 256 KiB
+LANE = 1 << 17
+#: packets one block can have (a packet is a nibble at least, the last may begin at the very end)
+BLOCK_ROWS = 4 * LANE + 4
+#: bytes that may be read beyond the last nibble that a packet begins at
+SLACK = 16
+#: scratch words: starts found by the four lanes, and corrected begins of lanes 1 to 3
+SCRATCH = 7 * (LANE + 4)
+
+#: marks a start at which extension bytes may follow (state "pending" of the walk)
+_PENDING = np.uint32(1 << 31)
+_POSITION = np.uint32((1 << 31) - 1)
+
+#: places of ``state``: nibble reached, pending, time, gfx9 clock base, 1 while the timestamp of a reset
+#: is still to come, 1 when times left the range, nibble of the last packet
+POSITION, PENDING, TIME, BASE, ANCHORED, DAMAGED, LAST = range(7)
+STATE = 7
+#: times from here on are damage
+MAX_TIME = np.int64(1 << 62)
+
+#: places of ``rule``: mask and value of a time reset; type, condition (shift, mask, value) and value
+#: (shift, mask) of a TIMESTAMP; cycles of one step
+RESET_MASK, RESET_VALUE, STAMP, WHEN_LOW, WHEN_MASK, WHEN, VALUE_LOW, VALUE_MASK, UNIT = range(9)
+RULES = 9
+
+_SPECIAL = np.uint32(1 << 8)
+
+
+def _cached(function: Callable[..., Any]) -> Any:
+    """Compile with the cache on disk; without one where no place for it can be written to."""
+    try:
+        return njit(nogil=True, cache=True)(function)
+    except RuntimeError:
+        return njit(nogil=True)(function)
+
+
+@intrinsic
+def _load64(typingctx: Any, array: Any, index: Any) -> Any:
+    """Eight bytes from byte ``index`` on, little-endian, at any alignment."""
+    signature = types.uint64(array, index)
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        view = context.make_array(sig.args[0])(context, builder, args[0])
+        place = builder.gep(view.data, [args[1]])
+        word = builder.bitcast(place, ir.IntType(64).as_pointer())
+        return builder.load(word, align=1)
+
+    return signature, generate
+
+
+@njit(inline="always")
+def _window(data, position):  # type: ignore[no-untyped-def]
+    """60 or 64 bits from nibble ``position`` on."""
+    return _load64(data, position >> np.uint64(1)) >> ((position & np.uint64(1)) << np.uint64(2))
+
+
+@njit(nogil=True)
+def _walk(data, step, position, end, pending, stop_clear, out, n):  # type: ignore[no-untyped-def]
+    """One lane alone from ``position`` to ``end``; see chain.chain. ``stop_clear``: return when nothing is pending."""
+    while position < end:
+        c = _window(data, position) & np.uint64(0xFF)
+        s = np.uint64(step[c])
+        if pending:
+            if c & np.uint64(1):
+                position += np.uint64(2)
+                continue
+            out[n] = np.uint32(position) | _PENDING
+        else:
+            out[n] = np.uint32(position)
+        n += np.uint64(1)
+        position += s & np.uint64(0x3F)
+        if s & np.uint64(0x80):
+            pending = True
+        elif not s & np.uint64(0x40):
+            pending = False
+        if stop_clear and not pending:
+            break
+    return position, pending, n
+
+
+@njit(nogil=True)
+def _walk4(data, step, position, lane, size, pending, out, counts, ends):  # type: ignore[no-untyped-def]
+    """The four lanes of one block; lane k writes its starts to ``out[k]``."""
+    one, low, mask = np.uint64(1), np.uint64(0x3F), np.uint64(0xFF)
+    e0, e1, e2, e3 = lane, lane * np.uint64(2), lane * np.uint64(3), size
+    p0, p1, p2, p3 = position, e0, e1, e2
+    n0 = n1 = n2 = n3 = np.uint64(0)
+    q0, q1, q2, q3 = pending, False, False, False
+    o0, o1, o2, o3 = out[0], out[1], out[2], out[3]
+    if q0:
+        p0, q0, n0 = _walk(data, step, p0, e0, q0, True, o0, n0)
+    while p0 < e0 and p1 < e1 and p2 < e2 and p3 < e3:
+        s0 = np.uint64(step[_window(data, p0) & mask])
+        s1 = np.uint64(step[_window(data, p1) & mask])
+        s2 = np.uint64(step[_window(data, p2) & mask])
+        s3 = np.uint64(step[_window(data, p3) & mask])
+        o0[n0] = np.uint32(p0)
+        o1[n1] = np.uint32(p1)
+        o2[n2] = np.uint32(p2)
+        o3[n3] = np.uint32(p3)
+        n0 += one
+        n1 += one
+        n2 += one
+        n3 += one
+        p0 += s0 & low
+        p1 += s1 & low
+        p2 += s2 & low
+        p3 += s3 & low
+        if (s0 | s1 | s2 | s3) & np.uint64(0x80):
+            if s0 & np.uint64(0x80):
+                p0, q0, n0 = _walk(data, step, p0, e0, True, True, o0, n0)
+            if s1 & np.uint64(0x80):
+                p1, q1, n1 = _walk(data, step, p1, e1, True, True, o1, n1)
+            if s2 & np.uint64(0x80):
+                p2, q2, n2 = _walk(data, step, p2, e2, True, True, o2, n2)
+            if s3 & np.uint64(0x80):
+                p3, q3, n3 = _walk(data, step, p3, e3, True, True, o3, n3)
+    p0, q0, n0 = _walk(data, step, p0, e0, q0, False, o0, n0)
+    p1, q1, n1 = _walk(data, step, p1, e1, q1, False, o1, n1)
+    p2, q2, n2 = _walk(data, step, p2, e2, q2, False, o2, n2)
+    p3, q3, n3 = _walk(data, step, p3, e3, q3, False, o3, n3)
+    counts[0], counts[1], counts[2], counts[3] = n0, n1, n2, n3
+    ends[0], ends[1], ends[2], ends[3] = p0, p1, p2, p3
+    ends[4], ends[5], ends[6], ends[7] = q0, q1, q2, q3
+
+
+@njit(nogil=True)
+def _join(data, step, position, end, pending, found, count, out):  # type: ignore[no-untyped-def]
+    """Continue the true walk into a lane until it meets a start ``found`` there.
+
+    Returns (packets written to ``out``, first valid place of ``found``, position and pending state);
+    where they never meet, the place is ``count`` and the lane has been walked to ``end``.
+    """
+    n = j = np.uint64(0)
+    while position < end:
+        here = np.uint32(position) | (_PENDING if pending else np.uint32(0))
+        while j < count and (found[j] & _POSITION) < np.uint32(position):
+            j += np.uint64(1)
+        if j < count and found[j] == here:
+            return n, j, position, pending, True
+        c = _window(data, position) & np.uint64(0xFF)
+        if pending and c & np.uint64(1):
+            position += np.uint64(2)
+            continue
+        out[n] = here
+        n += np.uint64(1)
+        s = np.uint64(step[c])
+        position += s & np.uint64(0x3F)
+        if s & np.uint64(0x80):
+            pending = True
+        elif not s & np.uint64(0x40):
+            pending = False
+    return n, count, position, pending, False
+
+
+@njit(nogil=True)
+def _anchor(whole, step, short, position, end, rule):  # type: ignore[no-untyped-def]
+    """Value of the TIMESTAMP that follows a time reset; -1 where another reset or the end comes first.
+
+    ``position``: nibble of the reset in ``whole``, the complete buffer, which ends at nibble ``end``.
+    """
+    position += np.uint64(step[whole[position >> np.uint64(1)]]) & np.uint64(0x3F)
+    while position + np.uint64(4) <= end:
+        byte = position >> np.uint64(1)
+        head = np.uint64(whole[byte]) | np.uint64(whole[byte + np.uint64(1)]) << np.uint64(8)
+        if (head & rule[RESET_MASK]) == rule[RESET_VALUE]:
+            return np.int64(-1)
+        length = np.uint64(step[head & np.uint64(0xFF)]) & np.uint64(0x3F)
+        if short[head & np.uint64(0xFFF)] & _SPECIAL:
+            if position + length > end:
+                return np.int64(-1)
+            word = np.uint64(0)
+            for k in range(8):
+                word |= np.uint64(whole[byte + np.uint64(k)]) << np.uint64(8 * k)
+            return np.int64((word >> rule[VALUE_LOW]) & rule[VALUE_MASK])
+        position += length
+    return np.int64(-1)
+
+
+@njit(nogil=True)
+def _fill(
+    data, begin, starts, first, last, tables, rule, whole, end, state,
+    time, kind, wave, simd, op, bit, payload, row,
+):  # type: ignore[no-untyped-def]  # fmt: skip
+    """Columns of the packets that begin at ``starts[first:last]``, from ``row`` on; the next free row.
+
+    Either ``wave``, ``simd`` and ``op`` or ``bit`` and ``payload`` are None: numba compiles one
+    function without the branches for each case.
+    """
+    step, short, delta, where, what, width = tables
+    t = state[TIME]
+    anchored = state[ANCHORED]
+    reset_mask, reset_value = rule[RESET_MASK], rule[RESET_VALUE]
+    for i in range(np.uint64(first), np.uint64(last)):
+        position = np.uint64(starts[i] & _POSITION)
+        w = _window(data, position)
+        e = short[w & np.uint64(0xFFF)]
+        kind[row] = np.int8(e & np.uint32(0xFF))
+        c = w & np.uint64(0xFF)
+        advance = np.int64(e >> np.uint32(16))
+        if (e & _SPECIAL) or (w & reset_mask) == reset_value:
+            full = w
+            if position & np.uint64(1):
+                full |= np.uint64(data[(position >> np.uint64(1)) + np.uint64(8)]) << np.uint64(60)
+            d = np.uint64(delta[c])
+            advance = np.int64((w >> (d & np.uint64(0xFF))) & (d >> np.uint64(16)))
+            advance = (advance + np.int64((d >> np.uint64(8)) & np.uint64(0xFF))) * np.int64(rule[UNIT])
+            if np.uint64(e & np.uint32(0xFF)) == rule[STAMP]:
+                if rule[UNIT] == np.uint64(1):
+                    advance = np.int64(0)
+                    if ((w >> rule[WHEN_LOW]) & rule[WHEN_MASK]) == rule[WHEN]:
+                        advance = np.int64((full >> rule[VALUE_LOW]) & rule[VALUE_MASK])
+                elif anchored:
+                    anchored = np.int64(0)
+                    advance = np.int64(0)
+            elif (w & reset_mask) == reset_value:
+                value = _anchor(whole, step, short, begin + position, end, rule)
+                if value >= 0:
+                    now = t + advance
+                    anchored = np.int64(1)
+                    if state[BASE] == 0:
+                        state[BASE] = value - now + 4
+                    if value > state[BASE]:
+                        now = (value - state[BASE]) & np.int64(~3)
+                    advance = now - t
+        t += advance
+        time[row] = t
+        if wave is not None:
+            f = where[c]
+            wave[row] = np.uint8((w >> (f & np.uint64(0xFF))) & ((f >> np.uint64(8)) & np.uint64(0xFF))) | (
+                np.uint8((f >> np.uint64(16)) & np.uint64(0xFF))
+            )
+            simd[row] = np.uint8(
+                (w >> ((f >> np.uint64(24)) & np.uint64(0xFF))) & ((f >> np.uint64(32)) & np.uint64(0xFF))
+            ) | (np.uint8((f >> np.uint64(40)) & np.uint64(0xFF)))
+            f = what[c]
+            op[row] = np.uint16(
+                (w >> (f & np.uint64(0xFF))) & ((f >> np.uint64(16)) & np.uint64(0xFFFF))
+            ) | np.uint16(f >> np.uint64(32))
+        if payload is not None:
+            bit[row] = np.int64((begin + position) << np.uint64(2))
+            full = w
+            if position & np.uint64(1):
+                full |= np.uint64(data[(position >> np.uint64(1)) + np.uint64(8)]) << np.uint64(60)
+            n = np.uint64(width[c])
+            if n > np.uint64(64):
+                full = (full >> np.uint64(8)) | (
+                    (_window(data, position + np.uint64(16)) & np.uint64(0xFF)) << np.uint64(56)
+                )
+            elif n < np.uint64(64):
+                full &= (np.uint64(1) << n) - np.uint64(1)
+            payload[row] = full
+        row += np.uint64(1)
+        if t >= MAX_TIME:
+            state[DAMAGED] = 1
+            state[LAST] = np.int64(begin + position)
+            break
+    state[TIME] = t
+    state[ANCHORED] = anchored
+    return row
+
+
+@_cached
+def decode(
+    data, offset, stop, tables, rule, whole, end, state, scratch,
+    time, kind, wave, simd, op, bit, payload,
+):  # type: ignore[no-untyped-def]  # fmt: skip
+    """Packets from ``state`` on into the columns, until they are full or ``stop`` is reached.
+
+    ``data``: bytes from byte ``offset`` of the buffer on, readable ``SLACK`` beyond nibble ``stop``.
+    ``whole``: the buffer, for the look-ahead at time resets; it ends at nibble ``end``.
+    Returns (rows written, whether ``stop`` or damage was reached).
+    """
+    step = tables[0]
+    room = np.uint64(len(time))
+    row = np.uint64(0)
+    found = scratch[: 4 * (LANE + 4)].reshape(4, LANE + 4)
+    fixed = scratch[4 * (LANE + 4) :].reshape(3, LANE + 4)
+    counts = np.zeros(4, np.uint64)
+    ends = np.zeros(8, np.uint64)
+    first = np.zeros(4, np.uint64)
+    fixes = np.zeros(4, np.uint64)
+    while state[POSITION] < stop:
+        begin = np.uint64(state[POSITION]) & np.uint64(0xFFFFFFFFFFFFFFFE)
+        size = min(np.uint64(4 * LANE), np.uint64(stop) - begin)
+        block = data[(begin >> np.uint64(1)) - np.uint64(offset) :]
+        position = np.uint64(state[POSITION]) - begin
+        lane = size >> np.uint64(2)
+        # lanes must begin where a packet can: 16-bit words on gfx9
+        lane &= np.uint64(0xFFFFFFFFFFFFFFFC)
+        _walk4(block, step, position, lane, size, state[PENDING] != 0, found, counts, ends)
+        position, pending = ends[0], ends[4] != 0
+        total = counts[0]
+        for k in range(1, 4):
+            edge = size if k == 3 else lane * np.uint64(k + 1)
+            n, j, position, pending, met = _join(
+                block, step, position, edge, pending, found[k], counts[k], fixed[k - 1]
+            )
+            fixes[k], first[k] = n, j
+            total += n + counts[k] - j
+            if met:
+                position, pending = ends[k], ends[4 + k] != 0
+        if row + total > room:
+            return row, False
+        if total:
+            k = np.uint64(3)
+            while k > 0 and not fixes[k] and first[k] == counts[k]:
+                k -= np.uint64(1)
+            tail = found[k][counts[k] - np.uint64(1)] if first[k] < counts[k] else np.uint32(0)
+            if k > 0 and first[k] == counts[k]:
+                tail = fixed[k - np.uint64(1)][fixes[k] - np.uint64(1)]
+            state[LAST] = np.int64(begin + np.uint64(tail & _POSITION))
+        for k in range(4):
+            if k and fixes[k]:
+                row = _fill(block, begin, fixed[k - 1], 0, fixes[k], tables, rule, whole, end, state,
+                            time, kind, wave, simd, op, bit, payload, row)  # fmt: skip
+                if state[DAMAGED]:
+                    return row, True
+            row = _fill(block, begin, found[k], first[k], counts[k], tables, rule, whole, end, state,
+                        time, kind, wave, simd, op, bit, payload, row)  # fmt: skip
+            if state[DAMAGED]:
+                return row, True
+        state[POSITION] = np.int64(begin + position)
+        state[PENDING] = np.int64(pending)
+    return row, True
+
+
+@_cached
+def predict(kind, wave, op, role, index, moves, recent):  # type: ignore[no-untyped-def]
+    """gfx1250: replace the prediction codes in ``wave`` of VALU packets by the waves they mean (255: none).
+
+    ``recent``: the waves used last, newest first, kept from block to block. ``index``: place in that
+    list by prediction code; ``role``: 1 for packet numbers of VALU_INST, 2 of INST; ``moves``: 1 for the
+    operations of INST packets that move their wave to the front.
+    """
+    for i in range(len(kind)):
+        part = role[np.uint8(kind[i])]
+        if part == 1:
+            slot = recent[index[wave[i]]]
+            wave[i] = np.uint8(255) if slot < 0 else np.uint8(slot)
+            if slot < 0:
+                continue
+        elif part == 2 and moves[op[i]]:
+            slot = np.int64(wave[i])
+        else:
+            continue
+        k = 0
+        while k < len(recent) - 1 and recent[k] != slot:
+            k += 1
+        while k > 0:
+            recent[k] = recent[k - 1]
+            k -= 1
+        recent[0] = slot
+
+
+def compile_all() -> None:
+    """Compile what decoding needs, or load it from the cache: a call of every function, on nothing."""
+    data = np.zeros(2 * SLACK, np.uint8)
+    data.flags.writeable = False
+    tables = (
+        np.ones(256, np.uint8), np.zeros(4096, np.uint32), np.zeros(256, np.uint32), np.zeros(256, np.uint64),
+        np.zeros(256, np.uint64), np.zeros(256, np.uint8),
+    )  # fmt: skip
+    rule, state = np.zeros(RULES, np.uint64), np.zeros(STATE, np.int64)
+    time, kind, small, op = (
+        np.zeros(0, np.int64),
+        np.zeros(0, np.int8),
+        np.zeros(0, np.uint8),
+        np.zeros(0, np.uint16),
+    )
+    scratch = np.empty(SCRATCH, np.uint32)
+    shared = data, 0, 0, tables, rule, data, 0, state, scratch
+    decode(*shared, time, kind, small, small, op, None, None)
+    decode(*shared, time, np.zeros(0, np.int16), None, None, None, time, np.zeros(0, np.uint64))
+    predict(kind, small, op, small, np.zeros(16, np.int64), small, np.zeros(6, np.int64))
+
+
+def cache_path() -> str | None:
+    """Folder of the compiled functions; None where they are not kept."""
+    return getattr(decode.stats, "cache_path", None)
