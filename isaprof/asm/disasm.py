@@ -72,7 +72,9 @@ def disassemble_object(
             out += _text_section(section, here, listing, labels, words)
         else:
             out += _data_section(section, here, {k.symbol: k.name for k in co.kernels}, labels, co)
-    out += ["", "\t.amdgpu_metadata", to_yaml(co.metadata).rstrip("\n"), "\t.end_amdgpu_metadata", ""]
+    if co.metadata:  # the assembler refuses an empty one
+        out += ["", "\t.amdgpu_metadata", to_yaml(co.metadata).rstrip("\n"), "\t.end_amdgpu_metadata"]
+    out.append("")
     return Disassembly(
         "\n".join(out), tuple(k.name for k in co.kernels), len(listing.instructions), len(words)
     )
