@@ -123,10 +123,7 @@ def _one(
         ) from None
     now = Context.of(after.data, context.kernel.name, path=source.path)
     steps = [*same.steps, _counters(context, now, same.index)]
-    kept = dict(same.index)
-    for change in finding.edit.changes:  # what replaces an instruction stands for it
-        if change.lines and change.index not in kept:
-            kept[change.index] = kept.get(change.index - 1, -1) + 1 + len(change.before)
+    kept = dict(same.stands)
     return after, now, Applied(finding, line, tuple(steps)), kept
 
 

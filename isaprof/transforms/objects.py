@@ -22,9 +22,10 @@ class Differs(Exception):
 
 @dataclass(frozen=True)
 class Correspondence:
-    """Proof that two objects differ by an edit only; old listing index -> new one for kept instructions."""
+    """Proof that two objects differ by an edit only; all keys and values are listing indices."""
 
-    index: dict[int, int]
+    index: dict[int, int]  #: instructions that were kept: before -> after
+    stands: dict[int, int]  #: all: those that were replaced -> the first of what replaces them
     steps: tuple[str, ...]
 
 
@@ -36,8 +37,10 @@ def correspond(before: bytes, after: bytes, edit: Edit) -> Correspondence:
     """
     old, new = CodeObject.from_bytes(before), CodeObject.from_bytes(after)
     a, b = disassemble(before), disassemble(after)
-    index, changed = _instructions(a, b, edit)
-    address = {a.instructions[i].pc: b.instructions[j].pc for i, j in index.items()}
+    index, stands, changed = _instructions(a, b, edit)
+    address = {
+        a.instructions[i].pc: b.instructions[j].pc for i, j in stands.items() if j < len(b.instructions)
+    }
     for i, j in index.items():
         _same(a.instructions[i], b.instructions[j], address)
     moved = {address.get(at, at): name for at, name in old.labels.items()}
@@ -54,21 +57,24 @@ def correspond(before: bytes, after: bytes, edit: Edit) -> Correspondence:
     if _data(old) != _data(new):
         raise Differs("data beside code and descriptors differ")
     steps.append("metadata, target and data sections: equal")
-    return Correspondence(index, tuple(steps))
+    return Correspondence(index, stands, tuple(steps))
 
 
-def _instructions(a: Listing, b: Listing, edit: Edit) -> tuple[dict[int, int], list[str]]:
+def _instructions(a: Listing, b: Listing, edit: Edit) -> tuple[dict[int, int], dict[int, int], list[str]]:
+    """Kept instructions, old index -> new; all, with what stands for the others; the changes as text."""
     changes = {c.index: c for c in edit.changes}
     index: dict[int, int] = {}
+    stands: dict[int, int] = {}
     steps: list[str] = []
     at = 0
     for ins in a.instructions:
         change = changes.get(ins.index)
         if change is None:
-            index[ins.index] = at
+            index[ins.index] = stands[ins.index] = at
             at += 1
             continue
         at = _expect(b, at, change.before, steps)
+        stands[ins.index] = at
         if change.lines is None:
             index[ins.index] = at
             at += 1
@@ -82,7 +88,7 @@ def _instructions(a: Listing, b: Listing, edit: Edit) -> tuple[dict[int, int], l
         rest = [*b.instructions[at:], *(i for i in a.instructions if i.index not in index)]
         if any(i.base not in _PADDING and i.index not in changes for i in rest):
             raise Differs(f"{n} instructions, {at} expected")
-    return index, steps
+    return index, stands, steps
 
 
 def _expect(b: Listing, at: int, lines: Sequence[str], steps: list[str] | None) -> int:

@@ -144,7 +144,9 @@ def loops(draw: st.DrawFn) -> str:
     step = "	v_add_u32_e32 v1, 0x100, v1"
     loads = [f"	global_load_dword {r}, v1, s[4:5] offset:{draw(st.sampled_from([0, 256]))}" for r in regs]
     uses = [f"	v_add_u32_e32 {a}, {a}, {r}" for a, r in zip(REGS[3:], regs, strict=False)]
-    rest = draw(st.lists(st.sampled_from(["	s_nop 1", "	v_add_u32_e32 v13, v13, v13", *uses]), max_size=4))
+    rest = draw(
+        st.lists(st.sampled_from(["	s_nop 1", "	v_add_u32_e32 v13, v13, v13", *uses]), max_size=4)
+    )
     count = ["	s_sub_u32 s8, s8, 1"]
     where = draw(st.sampled_from(["top", "behind loads", "end"]))
     counted = draw(st.sampled_from(["top", "end"]))
@@ -193,7 +195,7 @@ def test_a_rotated_loop_changes_no_result(body: str, inputs: list[int]) -> None:
 
 def test_the_oracle_sees_a_wait_that_is_too_weak() -> None:
     """Otherwise the test above could not fail."""
-    body = f"""
+    body = """
 	s_mov_b32 s8, 2
 	global_load_dword v10, v1, s[4:5]
 	s_waitcnt vmcnt(0)
@@ -210,5 +212,7 @@ loop:
     inputs = list(range(100, 100 + SLOTS))
     right = late_loads.run(source(body).listing, inputs, SLOTS)
     assert right[0] == 100 + 101
-    weak = body.replace("	s_sub_u32 s8, s8, 1\n	s_waitcnt vmcnt(0)", "	s_sub_u32 s8, s8, 1\n	s_waitcnt vmcnt(1)")
+    weak = body.replace(
+        "	s_sub_u32 s8, s8, 1\n	s_waitcnt vmcnt(0)", "	s_sub_u32 s8, s8, 1\n	s_waitcnt vmcnt(1)"
+    )
     assert late_loads.run(source(weak).listing, inputs, SLOTS) != right
