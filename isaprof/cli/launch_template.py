@@ -10,21 +10,29 @@ import typer
 
 
 def command(
-    kernel_object: Annotated[Path, typer.Argument(metavar="KERNEL.co", help="Code object.")],
+    kernel_object: Annotated[
+        Path,
+        typer.Argument(metavar="KERNEL.co", help="Code object, or a file that holds some (isaprof extract)."),
+    ],
     kernel: Annotated[str | None, typer.Option(help="Kernel, where the object has several.")] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="PATH", help="Default: standard output.")
     ] = None,
     target: Annotated[
-        str | None, typer.Option(help="Architecture, for objects whose header names none (gfx1100, ...).")
+        str | None,
+        typer.Option(
+            help="GPU (gfx1151, ...), where the file holds objects for several, or its header names none."
+        ),
     ] = None,
 ) -> None:
     """Write the skeleton of a launch file from a kernel's metadata."""
-    from isaprof.codeobj.elf import CodeObject
+    from isaprof.codeobj.source import load_object
     from isaprof.launch.template import skeleton
 
-    co = CodeObject.load(kernel_object, target)
-    text = skeleton(co.kernel(kernel), co)
+    _, co, origin = load_object(kernel_object, target=target, kernel=kernel)
+    for note in origin.notes:
+        print(f"isaprof: note: {note}", file=sys.stderr)
+    text = skeleton(co.kernel(origin.kernel), co, triton=origin.triton)
     if output is None:
         sys.stdout.write(text)
         return

@@ -34,7 +34,10 @@ class Show(NamedTuple):
 
 
 def command(
-    kernel_object: Annotated[Path, typer.Argument(metavar="KERNEL.co", help="Code object.")],
+    kernel_object: Annotated[
+        Path,
+        typer.Argument(metavar="KERNEL.co", help="Code object, or a file that holds some (isaprof extract)."),
+    ],
     shape: Annotated[
         str | None, typer.Option(help="Sizes of the launch file's axes: 32,32,32 or M=32,N=32,K=32.")
     ] = None,
@@ -73,23 +76,26 @@ def command(
     ] = None,
     no_verify: Annotated[bool, typer.Option("--no-verify", help="Do not compare the output.")] = False,
     target: Annotated[
-        str | None, typer.Option(help="Architecture, for objects whose header names none (gfx1100, ...).")
+        str | None,
+        typer.Option(
+            help="GPU (gfx1151, ...), where the file holds objects for several, or its header names none."
+        ),
     ] = None,
 ) -> int:
     """Execute a kernel, verify its output, and print the stall table."""
     from isaprof.capture import default_path
-    from isaprof.codeobj.elf import CodeObject
-    from isaprof.files import read_bytes
+    from isaprof.codeobj.source import load_object
     from isaprof.launch.match import find
 
-    data = read_bytes(kernel_object)
-    co = CodeObject.from_bytes(data, path=kernel_object, arch=target)
-    chosen = co.kernel(kernel)
+    data, co, origin = load_object(kernel_object, target=target, kernel=kernel)
+    for note in origin.notes:
+        print(f"isaprof: note: {note}", file=sys.stderr)
+    chosen = co.kernel(origin.kernel)
     for file in plugin or ():
         from isaprof.launch.plugin import load_plugin
 
         load_plugin(file)
-    resolved = find(chosen, co, kernel_object, launch).resolve(shape, seed=seed)
+    resolved = find(chosen, co, origin.path, launch).resolve(shape, seed=seed)
     out = output or default_path(chosen.name, co.arch)
     if out.exists() and not force:
         raise UsageError("already exists", path=out, hint="choose another name with -o, or pass --force")
@@ -97,7 +103,12 @@ def command(
         raise UsageError("exists and is not a capture: --force replaces captures only", path=out)
     show = Show(as_json, hottest, all_lines)
     if backend is BackendName.rocprofv3:
-        return _hardware(co, kernel_object, chosen, resolved, out, show, dry_run=dry_run, force=force)
+        co_path = out.with_suffix(".co") if origin.embedded else origin.path
+        if origin.embedded and not dry_run:  # the runtime loads a file that is the object itself
+            from isaprof.files import write_new
+
+            write_new(co_path, data, force=force)
+        return _hardware(co, co_path, chosen, resolved, out, show, dry_run=dry_run, force=force)
     from isaprof.backends.simulator import MAX_INSTRUCTIONS, Simulator
 
     simulator = Simulator(

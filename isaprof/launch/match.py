@@ -41,7 +41,7 @@ def find(
                 f"this launch file is for another kernel: {reason}",
                 path=path,
                 kind="launch_mismatch",
-                hint=_template_hint(kernel, co_path),
+                hint=_template_hint(kernel, co, co_path),
             )
         return bind(file, kernel)
     for file in _ordered(kernel):
@@ -51,7 +51,7 @@ def find(
         f"no launch file describes kernel {kernel.name}: its arguments, grid and reference are unknown",
         path=co_path,
         kind="no_launch_file",
-        hint=_template_hint(kernel, co_path),
+        hint=_template_hint(kernel, co, co_path),
     )
 
 
@@ -123,5 +123,8 @@ def _signature(rows: tuple[tuple[int, int, str], ...]) -> str:
     return "[" + ", ".join(f"{o}:{s} {k}" for o, s, k in rows) + "]"
 
 
-def _template_hint(kernel: Kernel, co_path: str | Path | None) -> str:
-    return f"isaprof launch-template {co_path or 'KERNEL.co'} --kernel {kernel.name}   writes a skeleton"
+def _template_hint(kernel: Kernel, co: CodeObject, co_path: str | Path | None) -> str:
+    # an object inside another file has a label for its path: the file holds others, too
+    inside = co_path is not None and co.path is not None and co.path != str(co_path)
+    which = f"{f'--target {co.target_id} ' if inside else ''}--kernel {kernel.name}"
+    return f"isaprof launch-template {co_path or 'KERNEL.co'} {which}   writes a skeleton"

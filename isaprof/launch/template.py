@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from isaprof.launch import triton_template
+
 if TYPE_CHECKING:
+    from isaprof.codeobj.bundle_triton import TritonMetadata
     from isaprof.codeobj.elf import CodeObject, Kernel
     from isaprof.codeobj.metadata import KernelArg
 
@@ -13,8 +16,12 @@ _SCALAR_BY_SIZE = {1: "u8", 2: "u16", 4: "i32", 8: "i64"}
 _POINTERS = ("global_buffer", "dynamic_shared_pointer")
 
 
-def skeleton(kernel: Kernel, co: CodeObject) -> str:
-    """TOML text that parses as a launch file; what the metadata cannot tell is marked TODO."""
+def skeleton(kernel: Kernel, co: CodeObject, *, triton: TritonMetadata | None = None) -> str:
+    """TOML text that parses as a launch file; what the metadata cannot tell is marked TODO.
+
+    ``triton`` (the ``.json`` beside a Triton object) adds threads, LDS, the
+    scratch pointers and, where its ``.ttir`` is there, names and types.
+    """
     explicit = [a for a in kernel.args if not a.value_kind.startswith("hidden_")]
     rows = "".join(f"\n  [{a.offset}, {a.size}, {_toml(a.value_kind)}]," for a in explicit)
     hidden = len(kernel.args) - len(explicit)
@@ -37,15 +44,19 @@ def skeleton(kernel: Kernel, co: CodeObject) -> str:
         "",
         "[launch]",
         'grid = ["ceil_div(N, 256)"]  # TODO: workgroups in x, y, z',
-        f"workgroup = {json.dumps(_workgroup(kernel))}  # TODO: threads in x, y, z",
-        "dynamic_lds = 0",
     ]
-    names = _names(explicit)
+    known = {} if triton is None else triton_template.arguments(explicit, triton)
+    if triton is None or triton.workgroup is None:
+        lines += [f"workgroup = {json.dumps(_workgroup(kernel))}  # TODO: threads in x, y, z"]
+    else:
+        lines += [f"workgroup = {json.dumps(triton.workgroup)}  # Triton: num_warps * warp_size"]
+    lines += ["dynamic_lds = 0"] if triton is None else triton_template.launch_lines(triton)
+    names = _names(explicit, {o: t.name for o, t in known.items()})
     for a in explicit:
-        if a.value_kind in _POINTERS:
-            lines += _operand(a, names[a.offset])
+        if a.value_kind in _POINTERS and not (a.offset in known and known[a.offset].null):
+            lines += _operand(a, names[a.offset], known.get(a.offset))
     for a in explicit:
-        lines += _argument(a, names[a.offset])
+        lines += _argument(a, names[a.offset], known.get(a.offset))
     lines += [
         "",
         "# [[constraint]]",
@@ -81,34 +92,48 @@ def _workgroup(kernel: Kernel) -> list[int]:
     return [int(most) if isinstance(most, int) and 0 < most <= 1024 else 256]
 
 
-def _names(args: list[KernelArg]) -> dict[int, str]:
-    """A distinct identifier for each argument, by offset."""
+def _names(args: list[KernelArg], better: dict[int, str]) -> dict[int, str]:
+    """A distinct identifier for each argument, by offset; ``better`` names go before the metadata's."""
     out: dict[int, str] = {}
     for a in args:
-        raw = "".join(c if c.isalnum() or c == "_" else "_" for c in a.name or "")
+        raw = "".join(c if c.isalnum() or c == "_" else "_" for c in better.get(a.offset) or a.name or "")
         name = raw if raw.isidentifier() else f"arg{a.offset}"
         out[a.offset] = name if name not in out.values() else f"{name}_{a.offset}"
     return out
 
 
-def _operand(a: KernelArg, name: str) -> list[str]:
+def _operand(a: KernelArg, name: str, known: triton_template.Argument | None) -> list[str]:
+    if known is not None and known.scratch_bytes:
+        return [
+            "",
+            "[[operand]]",
+            f'name = "{name}"',
+            'role = "scratch"',
+            'dtype = "u8"',
+            f"shape = [{known.scratch_bytes}]  # TODO: bytes; Triton takes so many for each workgroup",
+        ]
+    dtype = None if known is None else known.dtype
     role = {"read_only": "input", "write_only": "output"}.get(str(a.access or ""), "input")
     return [
         "",
         "[[operand]]",
         f'name = "{name}"',
         f'role = "{role}"  # TODO: input, output, inout or scratch',
-        'dtype = "f32"  # TODO',
+        'dtype = "f32"  # TODO' if dtype is None else f'dtype = "{dtype}"',
         'shape = ["N"]  # TODO',
         *(['fill = "normal"'] if role == "input" else []),
     ]
 
 
-def _argument(a: KernelArg, name: str) -> list[str]:
+def _argument(a: KernelArg, name: str, known: triton_template.Argument | None) -> list[str]:
     lines = ["", "[[argument]]", f"offset = {a.offset}", f'name = "{name}"']
+    if known is not None and known.null:
+        return [*lines, 'type = "u64"', "value = 0  # a scratch buffer that this kernel does not use"]
     if a.value_kind in _POINTERS:
         return [*lines, f'pointer = "{name}"']
     kind = _SCALAR_BY_SIZE.get(a.size)
+    if known is not None and known.dtype is not None:
+        return [*lines, f'type = "{known.dtype}"', 'value = "N"  # TODO']
     if kind is None:
         todo = f"# TODO: {name}, {a.size} bytes by value at offset {a.offset}: split it into scalars"
         return ["", todo, *lines[1:], 'type = "i32"' if a.size > 3 else 'type = "u8"', "value = 0"]
