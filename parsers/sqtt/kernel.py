@@ -41,19 +41,25 @@ SCRATCH = 7 * (LANE + 4)
 _PENDING = np.uint32(1 << 31)
 _POSITION = np.uint32((1 << 31) - 1)
 
-#: places of ``state``: nibble reached, pending, time, gfx9 clock base, 1 while the timestamp of a reset
-#: is still to come, 1 when times left the range, nibble of the last packet
+#: places of ``state``: nibble reached, pending, time, gfx9 clock base, nibble of the
+#: TIMESTAMP that the last time reset has used, 1 when times left the range, nibble of the last packet
 POSITION, PENDING, TIME, BASE, ANCHORED, DAMAGED, LAST = range(7)
 STATE = 7
 #: times from here on are damage
 MAX_TIME = np.int64(1 << 62)
 
-#: places of ``rule``: mask and value of a time reset; type, condition (shift, mask, value) and value
-#: (shift, mask) of a TIMESTAMP; cycles of one step
-RESET_MASK, RESET_VALUE, STAMP, WHEN_LOW, WHEN_MASK, WHEN, VALUE_LOW, VALUE_MASK, UNIT = range(9)
-RULES = 9
+#: places of ``rule``: packet number of TIMESTAMP, whether it moves the clock by its value, on which
+#: condition (shift, mask, value), and its value (shift, mask)
+STAMP, ADVANCES, WHEN_LOW, WHEN_MASK, WHEN, VALUE_LOW, VALUE_MASK = range(7)
+RULES = 7
 
-_SPECIAL = np.uint32(1 << 8)
+#: bits of ``head`` above the packet number: names a wave, SIMD or operation; is a TIMESTAMP whose step
+#: depends on more; resets the clock. From bit _STEP on: the time step in cycles
+_FIELDS, _STAMP, _RESET, _STEP = 1 << 8, 1 << 9, 1 << 10, 11
+#: zero nibbles that are looked for at once, in a window of 60 bits
+_RUN = 15
+#: packets whose columns are filled in one go
+_STRETCH = 1 << 9
 
 
 def _cached(function: Callable[..., Any]) -> Any:
@@ -86,7 +92,10 @@ def _window(data, position):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True)
 def _walk(data, step, position, end, pending, stop_clear, out, n):  # type: ignore[no-untyped-def]
-    """One lane alone from ``position`` to ``end``; see chain.chain. ``stop_clear``: return when nothing is pending."""
+    """One lane alone from ``position`` to ``end`` (see chain.chain).
+
+    ``stop_clear``: return as soon as no extension bytes can follow.
+    """
     while position < end:
         c = _window(data, position) & np.uint64(0xFF)
         s = np.uint64(step[c])
@@ -116,14 +125,45 @@ def _walk4(data, step, position, lane, size, pending, out, counts, ends):  # typ
     p0, p1, p2, p3 = position, e0, e1, e2
     n0 = n1 = n2 = n3 = np.uint64(0)
     q0, q1, q2, q3 = pending, False, False, False
+    zero, run = np.uint64(0), np.uint64(_RUN)
+    zero_run = step[0] & np.uint8(0x3F) == 1
     o0, o1, o2, o3 = out[0], out[1], out[2], out[3]
     if q0:
         p0, q0, n0 = _walk(data, step, p0, e0, q0, True, o0, n0)
     while p0 < e0 and p1 < e1 and p2 < e2 and p3 < e3:
-        s0 = np.uint64(step[_window(data, p0) & mask])
-        s1 = np.uint64(step[_window(data, p1) & mask])
-        s2 = np.uint64(step[_window(data, p2) & mask])
-        s3 = np.uint64(step[_window(data, p3) & mask])
+        w0 = _window(data, p0)
+        w1 = _window(data, p1)
+        w2 = _window(data, p2)
+        w3 = _window(data, p3)
+        if zero_run and (w0 == zero or w1 == zero or w2 == zero or w3 == zero):
+            if w0 == zero and p0 + run <= e0:
+                for k in range(_RUN):
+                    o0[n0 + np.uint64(k)] = np.uint32(p0 + np.uint64(k))
+                n0 += run
+                p0 += run
+                continue
+            if w1 == zero and p1 + run <= e1:
+                for k in range(_RUN):
+                    o1[n1 + np.uint64(k)] = np.uint32(p1 + np.uint64(k))
+                n1 += run
+                p1 += run
+                continue
+            if w2 == zero and p2 + run <= e2:
+                for k in range(_RUN):
+                    o2[n2 + np.uint64(k)] = np.uint32(p2 + np.uint64(k))
+                n2 += run
+                p2 += run
+                continue
+            if w3 == zero and p3 + run <= e3:
+                for k in range(_RUN):
+                    o3[n3 + np.uint64(k)] = np.uint32(p3 + np.uint64(k))
+                n3 += run
+                p3 += run
+                continue
+        s0 = np.uint64(step[w0 & mask])
+        s1 = np.uint64(step[w1 & mask])
+        s2 = np.uint64(step[w2 & mask])
+        s3 = np.uint64(step[w3 & mask])
         o0[n0] = np.uint32(p0)
         o1[n1] = np.uint32(p1)
         o2[n2] = np.uint32(p2)
@@ -184,109 +224,168 @@ def _join(data, step, position, end, pending, found, count, out):  # type: ignor
 
 
 @njit(nogil=True)
-def _anchor(whole, step, short, position, end, rule):  # type: ignore[no-untyped-def]
-    """Value of the TIMESTAMP that follows a time reset; -1 where another reset or the end comes first.
+def _reset(whole, tables, place, end, rule, state, t, advance):  # type: ignore[no-untyped-def]
+    """Time step of a packet (at nibble ``place``) that resets the clock, to the TIMESTAMP that follows it.
 
-    ``position``: nibble of the reset in ``whole``, the complete buffer, which ends at nibble ``end``.
+    Where another reset or the end of the buffer (nibble ``end``) comes first, it is an ordinary packet.
     """
-    position += np.uint64(step[whole[position >> np.uint64(1)]]) & np.uint64(0x3F)
+    step, head, _, _ = tables
+    position = place + (np.uint64(step[whole[place >> np.uint64(1)]]) & np.uint64(0x3F))
     while position + np.uint64(4) <= end:
         byte = position >> np.uint64(1)
-        head = np.uint64(whole[byte]) | np.uint64(whole[byte + np.uint64(1)]) << np.uint64(8)
-        if (head & rule[RESET_MASK]) == rule[RESET_VALUE]:
-            return np.int64(-1)
-        length = np.uint64(step[head & np.uint64(0xFF)]) & np.uint64(0x3F)
-        if short[head & np.uint64(0xFFF)] & _SPECIAL:
+        bits = np.uint64(whole[byte]) | np.uint64(whole[byte + np.uint64(1)]) << np.uint64(8)
+        length = np.uint64(step[bits & np.uint64(0xFF)]) & np.uint64(0x3F)
+        e = head[bits]
+        if e & np.uint32(_RESET):
+            return advance
+        if (e & np.uint32(0xFF)) == rule[STAMP]:
             if position + length > end:
-                return np.int64(-1)
+                return advance
             word = np.uint64(0)
             for k in range(8):
                 word |= np.uint64(whole[byte + np.uint64(k)]) << np.uint64(8 * k)
-            return np.int64((word >> rule[VALUE_LOW]) & rule[VALUE_MASK])
+            value = np.int64((word >> rule[VALUE_LOW]) & rule[VALUE_MASK])
+            now = t + advance
+            state[ANCHORED] = position
+            if state[BASE] == 0:
+                state[BASE] = value - now + 4
+            if value > state[BASE]:
+                now = (value - state[BASE]) & np.int64(~3)
+            return now - t
         position += length
-    return np.int64(-1)
+    return advance
+
+
+@njit(nogil=True)
+def _stamp(data, position, begin, rule, state, w, advance):  # type: ignore[no-untyped-def]
+    """Time step of a TIMESTAMP."""
+    if not rule[ADVANCES]:
+        # gfx9: its own step counts, unless a time reset has used it
+        return np.int64(0) if np.int64(begin + position) == state[ANCHORED] else advance
+    if ((w >> rule[WHEN_LOW]) & rule[WHEN_MASK]) != rule[WHEN]:
+        return np.int64(0)
+    if position & np.uint64(1):
+        w |= np.uint64(data[(position >> np.uint64(1)) + np.uint64(8)]) << np.uint64(60)
+    return np.int64((w >> rule[VALUE_LOW]) & rule[VALUE_MASK])
+
+
+@njit(nogil=True)
+def _times(data, begin, starts, count, tables, rule, whole, end, state, time, kind, listed):  # type: ignore[no-untyped-def]
+    """Time and type of the packets that begin at ``starts[:count]``.
+
+    Lists those that name a wave, SIMD or operation. Returns (how many are listed, packets handled): fewer
+    than asked for where a time leaves the range, the last one being the first beyond it.
+    """
+    step, head, _, _ = tables
+    t = state[TIME]
+    idle = np.int8(head[0] & np.uint32(0xFF))
+    run = np.uint64(_RUN) if step[0] & np.uint8(0x3F) == 1 else np.uint64(1 << 62)
+    one = np.uint64(1)
+    i = m = np.uint64(0)
+    while i < count:
+        position = np.uint64(starts[i] & _POSITION)
+        w = _window(data, position)
+        if w == np.uint64(0) and i + run <= count:
+            # zeros: that many packets without time or fields
+            for k in range(_RUN):
+                time[i + np.uint64(k)] = t
+            for k in range(_RUN):
+                kind[i + np.uint64(k)] = idle
+            i += run
+            continue
+        e = np.uint64(head[w & np.uint64(0xFFFF)])
+        kind[i] = np.int8(e & np.uint64(0xFF))
+        advance = np.int64(e >> np.uint64(_STEP))
+        if e & np.uint64(_RESET | _STAMP):
+            if e & np.uint64(_STAMP):
+                advance = _stamp(data, position, begin, rule, state, w, advance)
+            else:
+                advance = _reset(whole, tables, begin + position, end, rule, state, t, advance)
+        t += advance
+        time[i] = t
+        listed[m] = np.uint32(i)
+        m += e >> np.uint64(8) & one
+        i += one
+    state[TIME] = t
+    if t >= MAX_TIME:
+        # the first time out of range has not wrapped: a stretch of the longest steps is below the range
+        i = np.uint64(0)
+        while time[i] < MAX_TIME:
+            i += one
+        state[DAMAGED] = 1
+        state[LAST] = np.int64(begin + np.uint64(starts[i] & _POSITION))
+        return m, i + one
+    return m, count
+
+
+@njit(nogil=True)
+def _fields(data, starts, count, listed, m, tables, wave, simd, op):  # type: ignore[no-untyped-def]
+    """Wave, SIMD and operation of the packets that begin at ``starts[:count]``, ``listed[:m]`` having any."""
+    _, _, field, _ = tables
+    byte = np.uint64(0xFF)
+    for i in range(count):
+        wave[i] = np.uint8(0xFF)
+    for i in range(count):
+        simd[i] = np.uint8(0xFF)
+    for i in range(count):
+        op[i] = np.uint16(0xFFFF)
+    for k in range(m):
+        i = np.uint64(listed[k])
+        if i >= count:
+            break
+        w = _window(data, np.uint64(starts[i] & _POSITION))
+        f = field[w & byte]
+        w |= np.uint64(0xFFFF000000000000)
+        wave[i] = np.uint8((w >> (f & byte)) & (f >> np.uint64(24)))
+        simd[i] = np.uint8((w >> (f >> np.uint64(8) & byte)) & (f >> np.uint64(32)))
+        op[i] = np.uint16((w >> (f >> np.uint64(16) & byte)) & (f >> np.uint64(40)))
+
+
+@njit(nogil=True)
+def _payloads(data, begin, starts, count, tables, bit, payload):  # type: ignore[no-untyped-def]
+    """First bit and bits of the packets that begin at ``starts[:count]``."""
+    _, _, _, width = tables
+    one, byte = np.uint64(1), np.uint64(0xFF)
+    for i in range(count):
+        position = np.uint64(starts[i] & _POSITION)
+        w = _window(data, position)
+        bit[i] = np.int64((begin + position) << np.uint64(2))
+        n = np.uint64(width[w & byte])
+        if position & one:
+            w |= np.uint64(data[(position >> one) + np.uint64(8)]) << np.uint64(60)
+        if n > np.uint64(64):
+            w = (w >> np.uint64(8)) | ((_window(data, position + np.uint64(16)) & byte) << np.uint64(56))
+        elif n < np.uint64(64):
+            w &= (one << n) - one
+        payload[i] = w
 
 
 @njit(nogil=True)
 def _fill(
-    data, begin, starts, first, last, tables, rule, whole, end, state,
+    data, begin, starts, tables, rule, whole, end, state, listed,
     time, kind, wave, simd, op, bit, payload, row,
 ):  # type: ignore[no-untyped-def]  # fmt: skip
-    """Columns of the packets that begin at ``starts[first:last]``, from ``row`` on; the next free row.
+    """All columns of the packets that begin at ``starts``, from ``row`` on; the next free row.
 
     Either ``wave``, ``simd`` and ``op`` or ``bit`` and ``payload`` are None: numba compiles one
-    function without the branches for each case.
+    function without the branches for each case. Stretch by stretch, so that the second look at the
+    same packets finds them in the first-level cache.
     """
-    step, short, delta, where, what, width = tables
-    t = state[TIME]
-    anchored = state[ANCHORED]
-    reset_mask, reset_value = rule[RESET_MASK], rule[RESET_VALUE]
-    for i in range(np.uint64(first), np.uint64(last)):
-        position = np.uint64(starts[i] & _POSITION)
-        w = _window(data, position)
-        e = short[w & np.uint64(0xFFF)]
-        kind[row] = np.int8(e & np.uint32(0xFF))
-        c = w & np.uint64(0xFF)
-        advance = np.int64(e >> np.uint32(16))
-        if (e & _SPECIAL) or (w & reset_mask) == reset_value:
-            full = w
-            if position & np.uint64(1):
-                full |= np.uint64(data[(position >> np.uint64(1)) + np.uint64(8)]) << np.uint64(60)
-            d = np.uint64(delta[c])
-            advance = np.int64((w >> (d & np.uint64(0xFF))) & (d >> np.uint64(16)))
-            advance = (advance + np.int64((d >> np.uint64(8)) & np.uint64(0xFF))) * np.int64(rule[UNIT])
-            if np.uint64(e & np.uint32(0xFF)) == rule[STAMP]:
-                if rule[UNIT] == np.uint64(1):
-                    advance = np.int64(0)
-                    if ((w >> rule[WHEN_LOW]) & rule[WHEN_MASK]) == rule[WHEN]:
-                        advance = np.int64((full >> rule[VALUE_LOW]) & rule[VALUE_MASK])
-                elif anchored:
-                    anchored = np.int64(0)
-                    advance = np.int64(0)
-            elif (w & reset_mask) == reset_value:
-                value = _anchor(whole, step, short, begin + position, end, rule)
-                if value >= 0:
-                    now = t + advance
-                    anchored = np.int64(1)
-                    if state[BASE] == 0:
-                        state[BASE] = value - now + 4
-                    if value > state[BASE]:
-                        now = (value - state[BASE]) & np.int64(~3)
-                    advance = now - t
-        t += advance
-        time[row] = t
+    first, last = np.uint64(0), np.uint64(len(starts))
+    while first < last:
+        count = min(np.uint64(_STRETCH), last - first)
+        here = starts[first:]
+        m, n = _times(
+            data, begin, here, count, tables, rule, whole, end, state, time[row:], kind[row:], listed
+        )
         if wave is not None:
-            f = where[c]
-            wave[row] = np.uint8((w >> (f & np.uint64(0xFF))) & ((f >> np.uint64(8)) & np.uint64(0xFF))) | (
-                np.uint8((f >> np.uint64(16)) & np.uint64(0xFF))
-            )
-            simd[row] = np.uint8(
-                (w >> ((f >> np.uint64(24)) & np.uint64(0xFF))) & ((f >> np.uint64(32)) & np.uint64(0xFF))
-            ) | (np.uint8((f >> np.uint64(40)) & np.uint64(0xFF)))
-            f = what[c]
-            op[row] = np.uint16(
-                (w >> (f & np.uint64(0xFF))) & ((f >> np.uint64(16)) & np.uint64(0xFFFF))
-            ) | np.uint16(f >> np.uint64(32))
+            _fields(data, here, n, listed, m, tables, wave[row:], simd[row:], op[row:])
         if payload is not None:
-            bit[row] = np.int64((begin + position) << np.uint64(2))
-            full = w
-            if position & np.uint64(1):
-                full |= np.uint64(data[(position >> np.uint64(1)) + np.uint64(8)]) << np.uint64(60)
-            n = np.uint64(width[c])
-            if n > np.uint64(64):
-                full = (full >> np.uint64(8)) | (
-                    (_window(data, position + np.uint64(16)) & np.uint64(0xFF)) << np.uint64(56)
-                )
-            elif n < np.uint64(64):
-                full &= (np.uint64(1) << n) - np.uint64(1)
-            payload[row] = full
-        row += np.uint64(1)
-        if t >= MAX_TIME:
-            state[DAMAGED] = 1
-            state[LAST] = np.int64(begin + position)
+            _payloads(data, begin, here, n, tables, bit[row:], payload[row:])
+        row += n
+        first += n
+        if state[DAMAGED]:
             break
-    state[TIME] = t
-    state[ANCHORED] = anchored
     return row
 
 
@@ -310,6 +409,7 @@ def decode(
     ends = np.zeros(8, np.uint64)
     first = np.zeros(4, np.uint64)
     fixes = np.zeros(4, np.uint64)
+    listed = np.empty(_STRETCH, np.uint32)
     while state[POSITION] < stop:
         begin = np.uint64(state[POSITION]) & np.uint64(0xFFFFFFFFFFFFFFFE)
         size = min(np.uint64(4 * LANE), np.uint64(stop) - begin)
@@ -342,11 +442,11 @@ def decode(
             state[LAST] = np.int64(begin + np.uint64(tail & _POSITION))
         for k in range(4):
             if k and fixes[k]:
-                row = _fill(block, begin, fixed[k - 1], 0, fixes[k], tables, rule, whole, end, state,
+                row = _fill(block, begin, fixed[k - 1][: fixes[k]], tables, rule, whole, end, state, listed,
                             time, kind, wave, simd, op, bit, payload, row)  # fmt: skip
                 if state[DAMAGED]:
                     return row, True
-            row = _fill(block, begin, found[k], first[k], counts[k], tables, rule, whole, end, state,
+            row = _fill(block, begin, found[k][first[k] : counts[k]], tables, rule, whole, end, state, listed,
                         time, kind, wave, simd, op, bit, payload, row)  # fmt: skip
             if state[DAMAGED]:
                 return row, True
@@ -388,8 +488,8 @@ def compile_all() -> None:
     data = np.zeros(2 * SLACK, np.uint8)
     data.flags.writeable = False
     tables = (
-        np.ones(256, np.uint8), np.zeros(4096, np.uint32), np.zeros(256, np.uint32), np.zeros(256, np.uint64),
-        np.zeros(256, np.uint64), np.zeros(256, np.uint8),
+        np.ones(256, np.uint8), np.zeros(1 << 16, np.uint32), np.zeros(256, np.uint64),
+        np.zeros(256, np.uint8),
     )  # fmt: skip
     rule, state = np.zeros(RULES, np.uint64), np.zeros(STATE, np.int64)
     time, kind, small, op = (

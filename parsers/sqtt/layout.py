@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isaprof.parsers.sqtt.generations import GENERATIONS
+from isaprof.parsers.sqtt.generations.gfx9 import MISC_TIME_RESET
 from isaprof.parsers.sqtt.model import Generation, Packet
 
 #: value of a column in packets without that field
@@ -22,11 +23,14 @@ NO_WAVE, NO_SIMD, NO_OP = 0xFF, 0xFF, 0xFFFF
 
 #: flags of ``step``: extension bytes may follow; the packet does not end that state
 EXTENDED, TRANSPARENT = 0x80, 0x40
-#: ``short``: handled outside the fast way (TIMESTAMP, steps that lie beyond 12 bits)
-SPECIAL = 1 << 8
-#: bits that ``short`` is indexed by
-_SHORT = 12
+#: flags of ``head``: names a wave, SIMD or operation; TIMESTAMP whose step depends on more; clock reset
+FIELDS, STAMP, RESET = 1 << 8, 1 << 9, 1 << 10
+_STEP = 11
+#: bits that ``head`` is indexed by
+_HEAD = 16
 _NIBBLE = 4
+#: bits of a window from here on are set to ones
+_ONES = 48
 
 
 class Unsupported(Exception):
@@ -35,7 +39,7 @@ class Unsupported(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Tables of one generation. ``tables``: step, short, delta, where, what, width (see below)."""
+    """Tables of one generation. ``tables``: step, head, field, width (see :func:`layout`)."""
 
     tables: tuple[NDArray[Any], ...]
     rule: NDArray[np.uint64]
@@ -56,18 +60,17 @@ def layout(name: str, simd: int) -> Layout:
     """Tables of generation ``name`` in which instruction packets without a SIMD field belong to ``simd``.
 
     * ``step`` uint8[256]: length in nibbles, and flags;
-    * ``short`` uint32[4096]: packet number (255 undefined), SPECIAL, time step in cycles << 16;
-    * ``delta`` uint32[256]: shift, addend << 8 and mask << 16 of the time step;
-    * ``where`` uint64[256]: shift, mask, fill of the wave, then of the SIMD, eight bits each;
-    * ``what`` uint64[256]: shift, mask << 16 and fill << 32 of the operation;
+    * ``head`` uint32[65536], by the first 16 bits: packet number (255 undefined), flags FIELDS, STAMP and
+      RESET, and from bit 11 on the time step in cycles;
+    * ``field`` uint64[256]: shifts of wave, SIMD and operation (8 bits each), then their masks (8, 8, 16);
     * ``width`` uint8[256]: bits of the packet.
     """
     g = GENERATIONS[name]
     code = g.table()
     step, width = np.zeros(256, np.uint8), np.zeros(256, np.uint8)
-    delta = np.zeros(256, np.uint32)
-    where, what = np.zeros(256, np.uint64), np.zeros(256, np.uint64)
-    short = np.zeros(1 << _SHORT, np.uint32)
+    field = np.zeros(256, np.uint64)
+    head = np.zeros(1 << _HEAD, np.uint32)
+    nothing = _fields(g, Packet("NONE", 0, 0, 8), simd)
     transparent = g.kinds("NOP") if g.extended else ()
     extended = g.kinds(*g.extended)
     for c, i in enumerate(code):
@@ -77,16 +80,11 @@ def layout(name: str, simd: int) -> Layout:
         step[c] = p.bits // _NIBBLE
         width[c] = 8 if i < 0 else p.bits
         step[c] |= EXTENDED if i in extended else TRANSPARENT if i in transparent else 0
-        span, add = _step(g, p, c)
-        delta[c] = span[0] | add << 8 | (_mask(span) if span[1] >= span[0] else 0) << 16
-        where[c], what[c] = _where(g, p, simd), _what(p)
-        far = span[1] >= _SHORT or p.kind == "TIMESTAMP"
-        for high in range(1 << (_SHORT - 8)):
-            word = high << 8 | c
-            cycles = ((word >> span[0] & int(delta[c]) >> 16) + add) * g.time_unit
-            short[word] = (i & 0xFF) | (SPECIAL if far else 0) | (0 if far else cycles) << 16
+        field[c] = _fields(g, p, simd)
+        heads = np.arange(c, 1 << 16, 256)
+        head[heads] = (i & 0xFF) | _step(g, p, heads) | (FIELDS if field[c] != nothing else 0)
     out = Layout(
-        (step, short, delta, where, what, width),
+        (step, head, field, width),
         _rule(g),
         g.unit_bits // _NIBBLE,
         np.array([p.bits for p in g.packets] + [8], np.int64),
@@ -94,46 +92,51 @@ def layout(name: str, simd: int) -> Layout:
     return out if not g.wave_prediction else _predicted(g, out)
 
 
-def _step(g: Generation, p: Packet, code: int) -> tuple[tuple[int, int], int]:
-    """Bits of the time step (an empty span: none) and its addend."""
+def _step(g: Generation, p: Packet, heads: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Time step (from bit _STEP on) and flags of a packet that begins with the 16 bits ``heads``."""
+
+    def part(span: tuple[int, int]) -> NDArray[np.int64]:
+        if span[1] >= _HEAD:
+            raise Unsupported(f"{g.name} {p.kind}: needed bits {span} lie beyond {_HEAD}")
+        return heads >> span[0] & _mask(span)
+
     if g.wave_prediction and p.kind == "VALU_INST":
-        lo, hi = p.fields["wavetm"]
-        if hi > 7:
-            raise Unsupported(f"{g.name}: the wave prediction lies beyond the first byte")
-        return (0, -1), g.wave_prediction[code >> lo & _mask((lo, hi))][1]
-    if p.delta is None:
-        return (0, -1), p.delta_add
-    if p.delta[1] > 31 or p.delta_add > 0xFF:
-        raise Unsupported(f"{g.name} {p.kind}: time step at bits {p.delta}")
-    return p.delta, p.delta_add
+        steps = np.array([g.wave_prediction[i][1] for i in range(16)], np.int64)
+        return steps[part(p.fields["wavetm"])] << _STEP
+    if p.kind == "TIMESTAMP" and g.time_unit == 1:
+        name, wanted = g.advances
+        return np.where(part(p.fields[name]) == wanted, STAMP, 0)
+    step = (p.delta_add + (part(p.delta) if p.delta is not None else 0 * heads)) * g.time_unit
+    if p.kind == "TIMESTAMP":
+        return step << _STEP | np.where(step > 0, STAMP, 0)
+    if g.time_unit != 1 and p.kind == "MISC":
+        return step << _STEP | np.where(part(p.fields["misc"]) == MISC_TIME_RESET, RESET, 0)
+    return step << _STEP
 
 
-def _where(g: Generation, p: Packet, simd: int) -> int:
+def _fields(g: Generation, p: Packet, simd: int) -> int:
+    """Shift and mask of wave, SIMD and operation.
+
+    The kernel sets the upper 16 bits of a packet's window to ones before it
+    extracts: a field that the packet has not is cut from there, so that its
+    mask becomes its value.
+    """
     name = "wavetm" if g.wave_prediction and p.kind == "VALU_INST" else "wave"
-    out = NO_WAVE << 16
+    wave, unit, op = (_ONES, NO_WAVE), (_ONES, NO_SIMD), (_ONES, NO_OP)
     if name in p.fields:
-        lo, hi = _near(g, p, name)
-        out = lo | _mask((lo, hi)) << 8
+        wave, unit = _near(g, p, name, 8), (_ONES, simd)
     if "simd" in p.fields:
-        lo, hi = _near(g, p, "simd")
-        out |= lo << 24 | _mask((lo, hi)) << 32
-    else:
-        out |= (simd if name in p.fields else NO_SIMD) << 40
-    return out
+        unit = _near(g, p, "simd", 8)
+    if p.kind == "INST":
+        op = _near(g, p, "op", 16)
+    return wave[0] | unit[0] << 8 | op[0] << 16 | wave[1] << 24 | unit[1] << 32 | op[1] << 40
 
 
-def _what(p: Packet) -> int:
-    if p.kind != "INST":
-        return NO_OP << 32
-    lo, hi = p.fields["op"]
-    return lo | _mask((lo, hi)) << 16
-
-
-def _near(g: Generation, p: Packet, name: str) -> tuple[int, int]:
+def _near(g: Generation, p: Packet, name: str, width: int) -> tuple[int, int]:
     lo, hi = p.fields[name]
-    if hi > 59 or hi - lo > 7:
+    if hi >= _ONES or hi - lo >= width:
         raise Unsupported(f"{g.name} {p.kind}.{name}: bits {lo} to {hi}")
-    return lo, hi
+    return lo, _mask((lo, hi))
 
 
 def _rule(g: Generation) -> NDArray[np.uint64]:
@@ -141,19 +144,12 @@ def _rule(g: Generation) -> NDArray[np.uint64]:
     (stamp,) = g.kinds("TIMESTAMP")
     fields = g.packets[stamp].fields
     value = fields["value"]
-    reset_mask, reset_value, when, wanted = 0, 1, (0, 0), 0
+    when, wanted = (0, 0), 0
     if g.time_unit == 1:
         name, wanted = g.advances
         when = fields[name]
-    else:
-        (misc,) = (g.packets[i] for i in g.kinds("MISC"))
-        lo, hi = misc.fields["misc"]
-        reset_mask = (1 << misc.pattern_bits) - 1 | _mask((lo, hi)) << lo
-        reset_value = misc.pattern | 1 << lo
-    return np.array(
-        [reset_mask, reset_value, stamp, when[0], _mask(when), wanted, value[0], _mask(value), g.time_unit],
-        np.uint64,
-    )
+    rule = [stamp, g.time_unit == 1, when[0], _mask(when), wanted, value[0], _mask(value)]
+    return np.array(rule, np.uint64)
 
 
 def _predicted(g: Generation, out: Layout) -> Layout:
