@@ -27,7 +27,7 @@ def obligations(
         _waits(context, rotation, after, problem),
         _hazards(context, rotation),
         _stores(context, rotation),
-        _resources(context, after),
+        _resources(context, rotation, after),
         _tail(context, rotation),
     )
 
@@ -40,13 +40,17 @@ def _registers(context: Context, rotation: Rotation) -> Obligation:
     steps = [f"loaded: {_names(results)}"]
     if users:
         steps.append(f"last read in the iteration by {context.where(users[-1].index)}")
+    if rotation.renamed:
+        new = frozenset().union(*(r.new for r in rotation.renamed.values()))
+        steps.append(f"loaded into {_names(new)} instead, which no instruction of the kernel names")
+        steps.append("copied to the old registers before their first use in the iteration")
     steps.append(
-        f"the loads go before {context.where(rotation.at)}: nothing from there to the end of the "
-        "iteration, and "
-        "nothing before their old place, reads or writes these registers or those of their addresses"
+        f"the loads go before {context.where(rotation.at)}: nothing from there to the end of the iteration, "
+        "and nothing before their old place, reads or writes the registers that they write, or writes "
+        "those of their addresses"
     )
-    written = registers(w for i in rotation.moved for w in context.instruction(i).writes)
-    written -= {(RegClass.SCC, 0)}
+    same = [i for i in rotation.moved if i not in rotation.renamed]
+    written = registers(w for i in same for w in context.instruction(i).writes) - {(RegClass.SCC, 0)}
     if rotation.guard:
         steps.append(
             "the guard skips them in the last iteration: at the loop's exit every register is as before"
@@ -166,17 +170,16 @@ def _writes_memory(ins: Instruction) -> bool:
     return m is not None and (m.store or m.atomic) and m.space not in (Space.LDS, Space.GDS)
 
 
-def _resources(context: Context, after: Context | None) -> Obligation:
+def _resources(context: Context, rotation: Rotation, after: Context | None) -> Obligation:
     title = "registers and LDS stay within the same allocation"
     d = context.kernel.descriptor
-    step = (
-        f"no new register, descriptor unchanged: {d.vgpr_count} VGPRs, {d.group_segment_fixed_size} "
-        "bytes of LDS"
-    )
+    n = len(frozenset().union(*(r.new for r in rotation.renamed.values())))
+    new = f"{n} new registers of those granted" if n else "no new register"
+    step = f"{new}; descriptor unchanged: {d.vgpr_count} VGPRs, {d.group_segment_fixed_size} bytes of LDS"
     if after is None:
         return Obligation("P6", title, True, (step,))
-    n = after.kernel.descriptor
-    same = (n.vgpr_count, n.group_segment_fixed_size) == (d.vgpr_count, d.group_segment_fixed_size)
+    now = after.kernel.descriptor
+    same = (now.vgpr_count, now.group_segment_fixed_size) == (d.vgpr_count, d.group_segment_fixed_size)
     return Obligation("P6", title, same, (step,))
 
 

@@ -11,8 +11,8 @@ is executed exactly as often as before, without it once more.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from isaprof.analysis.cfg import Block
 from isaprof.analysis.liveness import Reg, changes_exec, registers
@@ -46,6 +46,8 @@ class Rotation:
     guard: tuple[str, ...]  #: skips them where the loop ends; empty: there is none
     label: str
     drain: str = ""  #: a wait behind the loop, for code there that uses the loads' registers anew
+    #: load -> its new destination, and what copies that to the old one before the first use
+    renamed: Mapping[int, Renamed] = field(default_factory=dict)
 
     def drained(self, context: Context) -> Rotation:
         """The same with a wait for the loads behind the loop. Nothing is in flight there with a guard,
@@ -55,13 +57,19 @@ class Rotation:
 
     def edit(self, context: Context) -> Edit:
         """The rotation as an edit of the kernel's text."""
-        texts = tuple(context.instruction(i).text for i in self.moved)
+        texts = tuple(
+            self.renamed[i].text if i in self.renamed else context.instruction(i).text for i in self.moved
+        )
+        copies: dict[int, tuple[str, ...]] = {}
+        for r in self.renamed.values():
+            copies[r.user] = copies.get(r.user, ()) + r.copies
         behind = (f"{self.label}:",) if self.guard else ()
         changes = [
             Change(self.entry, after=texts),
             *(Change(i, ()) for i in self.moved),
         ]
-        before = (*self.guard, *texts, *behind)
+        before = (*copies.pop(self.at, ()), *self.guard, *texts, *behind)
+        changes += [Change(user, before=lines) for user, lines in copies.items()]
         last = context.cfg.lines[self.group.block.last].index
         drain = (self.drain,) if self.drain else ()
         if last == self.at:
@@ -70,6 +78,16 @@ class Rotation:
             changes.append(Change(self.at, before=before))
             changes += [Change(last, after=drain)] if drain else []
         return Edit(tuple(changes))
+
+
+@dataclass(frozen=True)
+class Renamed:
+    """A load into registers that were free."""
+
+    text: str  #: the load with its new destination
+    copies: tuple[str, ...]  #: moves to the old destination
+    user: int  #: the first use; the moves go before it
+    new: frozenset[Reg]
 
 
 class NotRotatable(Exception):
@@ -112,15 +130,21 @@ def _plain_load(ins: Instruction) -> bool:
     return m is not None and m.load and not (m.store or m.atomic or m.lds_dma)
 
 
-def rotate(context: Context, group: LoadGroup) -> Rotation:
-    """Where the loads of ``group`` go. Raises NotRotatable."""
+def rotate(context: Context, group: LoadGroup, *, rename: bool = False) -> Rotation:
+    """Where the loads of ``group`` go. Raises NotRotatable.
+
+    ``rename``: load into registers that the kernel does not use, and copy from
+    them, so that later uses of the old ones do not hold the loads back.
+    """
     body = context.cfg.lines[group.block.first : group.block.last + 1]
     if (writer := next((i for i in body if changes_exec(i)), None)) is not None:
         raise NotRotatable(f"EXEC changes in the loop: {context.where(writer.index)}")
     place = {ins.index: p for p, ins in enumerate(body)}
     moved = _with_clauses(context, body, _slice(context, body, [place[i] for i in group.loads]))
-    earliest = _behind_dependences(context, body, moved)
+    renamed = _renamed(context, body, group, moved) if rename else {}
+    earliest = _behind_dependences(context, body, moved, renamed)
     earliest = max(earliest, 1 + max(place[w] for w in group.waits))
+    earliest = max([earliest, *(place[r.user] for r in renamed.values())])
     writes_scc = any(_SCC in registers(body[m].writes) for m in moved)
     if writes_scc and _SCC in context.liveness.live_in(group.block.index):
         raise NotRotatable("an address computation writes SCC, which is in use when the loop begins")
@@ -129,7 +153,57 @@ def rotate(context: Context, group: LoadGroup) -> Rotation:
     if guard:
         guard = (*guard[:-1], f"{guard[-1]} {label}")
     entry = _entry(context, group.block)
-    return Rotation(group, tuple(body[m].index for m in moved), body[at].index, entry, guard, label)
+    indices = tuple(body[m].index for m in moved)
+    return Rotation(group, indices, body[at].index, entry, guard, label, renamed=renamed)
+
+
+def _renamed(
+    context: Context, body: Sequence[Instruction], group: LoadGroup, moved: Sequence[int]
+) -> dict[int, Renamed]:
+    """New destinations for the loads. Raises NotRotatable where registers are short or uses unclear."""
+    if any(i.base.startswith("v_movrel") for i in context.cfg.lines):
+        raise NotRotatable("registers are addressed through m0: which are free is not known")
+    inside = frozenset(moved)
+    granted = context.kernel.descriptor.arch_vgpr_count
+    named = registers(s for i in context.cfg.lines for s in (*i.reads, *i.writes))
+    free = [n for n in range(granted) if (RegClass.VGPR, n) not in named]
+    out: dict[int, Renamed] = {}
+    for p, ins in enumerate(body):
+        if ins.index not in group.loads:
+            continue
+        old = registers(ins.writes)
+        span = ins.writes[0]
+        if len(ins.writes) != 1 or span.cls is not RegClass.VGPR or old & registers(ins.reads):
+            raise NotRotatable(f"{context.where(ins.index)} cannot load into other registers")
+        users = [
+            q
+            for q, x in enumerate(body)
+            if q not in inside and registers((*x.reads, *x.writes)) & old and q > p
+        ]
+        waited = [q for q, x in enumerate(body) if x.index in group.waits and p < q]
+        if not users or not waited or users[0] < waited[0] or not registers(body[users[0]].reads) & old:
+            raise NotRotatable(f"the first use of {context.where(ins.index)} is not behind its wait")
+        new = _take(free, span.count)
+        if new is None:
+            raise NotRotatable(f"no {span.count} consecutive VGPRs of the {granted} granted are free")
+        name = f"v{new}" if span.count == 1 else f"v[{new}:{new + span.count - 1}]"
+        mnemonic, _, rest = ins.text.partition(" ")
+        text = f"{mnemonic} {name}{rest.removeprefix(ins.operands[0].text)}"
+        copies = tuple(f"v_mov_b32_e32 v{span.index + i}, v{new + i}" for i in range(span.count))
+        regs = frozenset((RegClass.VGPR, new + i) for i in range(span.count))
+        out[ins.index] = Renamed(text, copies, body[users[0]].index, regs)
+    return out
+
+
+def _take(free: list[int], count: int) -> int | None:
+    """Remove ``count`` consecutive numbers from ``free`` (from an even one on, where several); the first."""
+    have = set(free)
+    for n in free:
+        if (count == 1 or n % 2 == 0) and all(n + i in have for i in range(count)):
+            for i in range(count):
+                free.remove(n + i)
+            return n
+    return None
 
 
 def _entry(context: Context, block: Block) -> int:
@@ -180,7 +254,9 @@ def _with_clauses(context: Context, body: Sequence[Instruction], moved: list[int
     return sorted(out)
 
 
-def _behind_dependences(context: Context, body: Sequence[Instruction], moved: Sequence[int]) -> int:
+def _behind_dependences(
+    context: Context, body: Sequence[Instruction], moved: Sequence[int], renamed: Mapping[int, Renamed]
+) -> int:
     """First position behind everything that must stay before the next iteration's P."""
     inside = frozenset(moved)
     earliest = moved[-1] + 1
@@ -188,7 +264,7 @@ def _behind_dependences(context: Context, body: Sequence[Instruction], moved: Se
         if p in inside:
             continue
         for m in moved:
-            hit = _dependence(x, body[m])
+            hit = _dependence(x, body[m], into_new=body[m].index in renamed)
             if hit and p < m:
                 raise NotRotatable(
                     f"{context.where(x.index)} and {context.where(body[m].index)} use {hit}: they "
@@ -206,9 +282,12 @@ def _behind_dependences(context: Context, body: Sequence[Instruction], moved: Se
     return earliest
 
 
-def _dependence(x: Instruction, m: Instruction) -> str:
-    """The registers over which two instructions depend on each other, SCC aside."""
-    rx, wx, rm, wm = (registers(s) for s in (x.reads, x.writes, m.reads, m.writes))
+def _dependence(x: Instruction, m: Instruction, *, into_new: bool) -> str:
+    """The registers over which two instructions depend on each other, SCC aside.
+
+    ``into_new``: ``m`` will write registers that nothing else names.
+    """
+    rx, wx, rm, wm = (registers(s) for s in (x.reads, x.writes, m.reads, () if into_new else m.writes))
     hit = ((wx & rm) | (rx & wm) | (wx & wm)) - {_SCC}
     return ", ".join(f"{c}{i}" for c, i in sorted(hit)[:4])
 

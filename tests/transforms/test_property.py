@@ -171,13 +171,13 @@ def loops(draw: st.DrawFn) -> str:
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(loops(), st.lists(st.integers(1, 1 << 20), min_size=SLOTS, max_size=SLOTS))
-def test_a_rotated_loop_changes_no_result(body: str, inputs: list[int]) -> None:
+@given(loops(), st.booleans(), st.lists(st.integers(1, 1 << 20), min_size=SLOTS, max_size=SLOTS))
+def test_a_rotated_loop_changes_no_result(body: str, rename: bool, inputs: list[int]) -> None:
     before = source(body)
     context = Context.of(before.data)
     for group in load_groups(context):
         try:
-            rewritten = Rewritten.of(context, rotate(context, group))
+            rewritten = Rewritten.of(context, rotate(context, group, rename=rename))
         except NotRotatable:
             event("not rotatable")
             continue

@@ -18,7 +18,7 @@ from isaprof.transforms.catalogue.swp_global_prefetch import TRANSFORM, Rewritte
 from isaprof.transforms.context import Context
 from isaprof.transforms.model import Finding
 from isaprof.transforms.prefetch_obligations import obligations
-from isaprof.transforms.rotate import load_groups, rotate
+from isaprof.transforms.rotate import NotRotatable, load_groups, rotate
 from tests.transforms.kernels import context
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
@@ -201,3 +201,37 @@ def test_a_wait_that_hardly_stalls_is_not_reported() -> None:
     lines = analysis.lines
     lines.loc[lines["line"] == line, ["stall", "wait"]] = 64
     assert TRANSFORM.detect(Context.of(c.data, analysis=analysis)) == []
+
+
+LATE_USE = (
+    LOOP.replace("	s_sub_u32 s8, s8, 1\n", "")
+    .replace("loop:\n", "loop:\n	s_sub_u32 s8, s8, 1\n")
+    .replace("	s_cmp_lg", "	v_mul_f32 v12, v12, v12\n	v_add_f32 v12, v12, v10\n	s_cmp_lg")
+)
+
+
+def test_new_registers_where_the_old_ones_are_used_late() -> None:
+    """The last use is at the loop's end: only other registers let the loads go up."""
+    f = the_only(TRANSFORM.detect(context(LATE_USE)))
+    assert [o.id for o in f.obligations if not o.met] == []
+    text = [line.strip() for line in f.rewritten]
+    assert text[0] == "global_load_dword v0, v1, s[4:5]", "v0 is the first register that nothing names"
+    first_use = text.index("v_add_f32_e32 v11, v11, v10")
+    assert text[first_use - 1] == "v_mov_b32_e32 v10, v0"
+    assert (
+        first_use
+        < text.index("global_load_dword v0, v1, s[4:5]", 1)
+        < text.index("v_add_f32_e32 v12, v12, v10")
+    )
+    steps = " ".join(s for o in f.obligations for s in o.steps)
+    assert "loaded into v0 instead" in steps
+    assert "1 new registers of those granted" in steps
+
+
+def test_no_registers_are_free() -> None:
+    names = "".join(f"	v_mov_b32 v{n}, 0\n" for n in range(64))
+    c = context(names + LATE_USE)
+    (group,) = load_groups(c)
+    with pytest.raises(NotRotatable, match="free"):
+        rotate(c, group, rename=True)
+    assert not rotate(c, group).renamed

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from isaprof import arch as tables
 from isaprof.errors import IsaprofError
 from isaprof.isa.model import Instruction
 from isaprof.transforms.context import Context
@@ -44,9 +45,8 @@ class SwpGlobalPrefetch:
             cycles = loop_cycles(context, group)
             if context.analysis is not None and (cycles is None or not worth_it(cycles)):
                 continue
-            try:
-                rotation = rotate(context, group)
-            except NotRotatable:
+            rotation = best_rotation(context, group, cycles)
+            if rotation is None:
                 continue
             if cycles is None and _window(context, rotation) <= _distance(context, group):
                 continue  # the loads would not get further from their use
@@ -70,6 +70,31 @@ class SwpGlobalPrefetch:
             obligations=obligations(context, rewritten.rotation, rewritten.context, rewritten.problem),
             rewritten=rewritten.lines,
         )
+
+
+def best_rotation(context: Context, group: LoadGroup, cycles: LoopCycles | None) -> Rotation | None:
+    """Into the same registers, or into new ones where that saves more; None where neither is possible."""
+    found = []
+    for rename in (False, True):
+        try:
+            found.append(rotate(context, group, rename=rename))
+        except NotRotatable:
+            continue
+    if cycles is None:
+        return max(found, key=lambda r: _window(context, r) - 2 * _copies(r), default=None)
+    return max(found, key=lambda r: _saved(context, r, cycles), default=None)
+
+
+def _copies(rotation: Rotation) -> int:
+    """Register moves in each iteration."""
+    return sum(len(r.copies) for r in rotation.renamed.values())
+
+
+def _saved(context: Context, rotation: Rotation, cycles: LoopCycles) -> int:
+    """Cycles that the rotation saves, its register moves paid for."""
+    period = int(tables.family_table(context.co.arch).get("issue_period", 1))
+    saved = cycles.stall - cycles.left(cycles.window(context, rotation))
+    return max(0, saved - cycles.iterations * period * _copies(rotation))
 
 
 def worth_it(cycles: LoopCycles) -> bool:
@@ -122,13 +147,13 @@ def _estimate(context: Context, rotation: Rotation, cycles: LoopCycles | None) -
     if cycles is None or cycles.latency is None:
         return Estimate(None, None, None, None, "no capture: the loop is known, its cycles are not")
     window = cycles.window(context, rotation)
-    saved = max(0, cycles.stall - cycles.left(window))
-    expected = round(saved * cycles.exposure)
+    expected = round(_saved(context, rotation, cycles) * cycles.exposure)
+    moves = f", {_copies(rotation)} register moves each iteration paid for" if rotation.renamed else ""
     basis = (
         f"upper: all stall of these waits; expected: of each iteration's load latency (median "
-        f"{cycles.latency:.0f} cycles) the {window:.0f} cycles from the loads' new place round to the "
-        "wait are "
-        "hidden, today's stalls there left out, and a wave's first iteration gains nothing; times "
+        f"{cycles.latency:.0f} cycles) the {window:.0f} cycles from the loads' new place round to the wait "
+        "are hidden, today's stalls there left out, and a wave's first iteration gains nothing"
+        f"{moves}; times "
         f"{cycles.exposure:.2f}, the share of the stall in which no other traced wave of the SIMD issued"
     )
     return Estimate(cycles.stall, expected, context.total_cycles, context.provenance, basis)
