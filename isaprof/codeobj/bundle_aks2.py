@@ -57,7 +57,7 @@ def read_archive(data: bytes, path: Path = None) -> Archive:
         content = stream.decompress(data[HEADER_SIZE:], total + directory + 1)
     except lzma.LZMAError as e:
         raise damaged(f"damaged xz stream: {e}", HEADER_SIZE) from None
-    if len(content) not in (total, total + directory):
+    if len(content) not in (total, total + directory) or not stream.eof:
         raise damaged(f"expands to {len(content)} bytes, the header says {total}", HEADER_SIZE, "truncated")
     entries = []
     at = 0
