@@ -44,6 +44,9 @@ OUT_OF_ORDER_ALONE = frozenset({Kind.SMEM, Kind.FLAT, Kind.MESSAGE})
 #: kinds that share one queue where they share a counter (gfx9: loads and stores on vmcnt)
 _SAME_QUEUE = {Kind.LOAD: "vmem", Kind.STORE: "vmem"}
 
+#: instructions without a memory access behind which others look at memory
+_PUBLISH = ("s_sendmsg", "s_dcache", "s_icache", "s_trap")
+
 #: (counter -> listing index -> age); the abstract state before or after an instruction
 State = Mapping[str, Mapping[int, int]]
 _Queues = dict[str, dict[int, int]]
@@ -228,7 +231,9 @@ class WaitAnalysis:
         - messages, cache maintenance, stores and atomics (a store may be the
           flag that releases the data before it): writes;
         - LDS reads: LDS-DMA of the wave itself, which the hardware does not
-          order before them.
+          order before them; LDS-DMA: LDS operations, for the same reason;
+        - scalar loads and invalidation of the scalar or instruction cache:
+          writes, which reach those caches only when they are complete.
         """
         out: dict[tuple[int, int], int] = {}
         for b in self.cfg.blocks:
@@ -251,11 +256,15 @@ class WaitAnalysis:
         """Which outstanding operations others could notice at ``ins``; None: none."""
         if _is_barrier(ins):
             return _memory if self._store_follows(ins) else _writes_or_lds
-        if ins.base.startswith("s_sendmsg") or (ins.mem is None and ins.pipe is Pipe.VMEM):
+        if ins.base.startswith(_PUBLISH) or (ins.mem is None and ins.pipe is Pipe.VMEM):
             return _writes
         if ins.mem is None:
             return None
-        if ins.mem.space is Space.LDS:
+        if ins.mem.space is Space.SCALAR:
+            return _writes
+        if ins.mem.lds_dma:
+            return _writes_or_lds
+        if ins.mem.space is Space.LDS or (ins.mem.space is Space.FLAT and not ins.mem.store):
             # LDS operations of one wave complete in order: only LDS-DMA can be overtaken
             return _lds_dma if ins.mem.load or ins.mem.atomic else None
         return _writes if ins.mem.store or ins.mem.atomic else None
@@ -339,7 +348,7 @@ def _first_overlap(spans: Sequence[RegSpan], span: RegSpan) -> RegSpan | None:
 
 
 def _is_barrier(ins: Instruction) -> bool:
-    return ins.base.startswith("s_barrier")
+    return ins.base.startswith(("s_barrier", "ds_gws"))
 
 
 def _memory(op: Instruction) -> bool:

@@ -53,10 +53,8 @@ def test_out_of_order_counters_retire_at_zero_only() -> None:
 def test_the_counter_is_full() -> None:
     """The 65th load cannot issue before the first has returned: vmcnt counts to 63."""
     loads = "".join(f"	global_load_dword v{n}, v[100:101], off\n" for n in range(64))
-    body = (
-        loads
-        + "	global_load_dword v90, v[100:101], off\n	v_mov_b32 v80, v1\n	v_mov_b32 v81, v40\n	s_endpgm\n"
-    )
+    body = loads + "	global_load_dword v90, v[100:101], off\n"
+    body += "	v_mov_b32 v80, v1\n	v_mov_b32 v81, v40\n	s_endpgm\n"
     assert hazards(body, list(range(68))) == [(66, 40)]
 
 

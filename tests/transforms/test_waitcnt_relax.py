@@ -188,3 +188,36 @@ def test_final_wait_for_stores() -> None:
 	s_endpgm
 """
     assert relaxed(body) == ["s_waitcnt vmcnt(0) can be s_waitcnt vmcnt(1)"]
+
+
+@pytest.mark.parametrize(
+    "behind",
+    ["s_load_dword s4, s[0:1], 0x0", "s_dcache_inv", "s_icache_inv", "s_sendmsg sendmsg(MSG_INTERRUPT)"],
+)
+def test_a_store_that_another_cache_or_the_host_reads(behind: str) -> None:
+    body = f"""
+	global_store_dword v[20:21], v0, off
+	s_waitcnt vmcnt(0)
+	{behind}
+	s_waitcnt lgkmcnt(0)
+	s_mov_b32 s5, s4
+	s_endpgm
+"""
+    assert not [t for t in relaxed(body) if "vmcnt(0) can" in t]
+    assert relaxed(body.replace(behind, "s_nop 0")) != []
+
+
+def test_lds_read_before_lds_dma() -> None:
+    """The DMA may overwrite what is still to be read: the two go different ways to LDS."""
+    body = """
+	s_mov_b32 m0, 0
+	ds_read_b32 v1, v2
+	s_waitcnt lgkmcnt(0)
+	buffer_load_dword v0, s[4:7], 0 offen lds
+	s_waitcnt lgkmcnt(0)
+	v_mov_b32 v3, v1
+	s_waitcnt vmcnt(0)
+	s_endpgm
+"""
+    first = next(i for i in context(body).listing.instructions if i.waits)
+    assert first.index not in {f.index for f in TRANSFORM.detect(context(body))}
