@@ -53,9 +53,9 @@ MAX_TIME = np.int64(1 << 62)
 STAMP, ADVANCES, WHEN_LOW, WHEN_MASK, WHEN, VALUE_LOW, VALUE_MASK = range(7)
 RULES = 7
 
-#: bits of ``head`` above the packet number: names a wave, SIMD or operation; is a TIMESTAMP whose step
-#: depends on more; resets the clock. From bit _STEP on: the time step in cycles
-_FIELDS, _STAMP, _RESET, _STEP = 1 << 8, 1 << 9, 1 << 10, 11
+#: bits of ``head`` above the packet number: 8 names a wave, SIMD or operation, 9 its step depends on more,
+#: 10 resets the clock (then bit 9 is set too). From bit 11 on: the time step in cycles
+_RESET, _STEP = 1 << 10, 11
 #: zero nibbles that are looked for at once, in a window of 60 bits
 _RUN = 15
 #: packets whose columns are filled in one go
@@ -224,97 +224,142 @@ def _join(data, step, position, end, pending, found, count, out):  # type: ignor
 
 
 @njit(nogil=True)
-def _reset(whole, tables, place, end, rule, state, t, advance):  # type: ignore[no-untyped-def]
-    """Time step of a packet (at nibble ``place``) that resets the clock, to the TIMESTAMP that follows it.
+def _heads(data, starts, count, tables, time, kind, listed, special):  # type: ignore[no-untyped-def]
+    """Type of the packets that begin at ``starts[:count]``, and in ``time`` the step of each.
 
-    Where another reset or the end of the buffer (nibble ``end``) comes first, it is an ordinary packet.
+    Lists those that name a wave, SIMD or operation, and those whose step depends on more than their
+    first bits (no branch here tests for either: it would be mispredicted). Returns how many each.
     """
     step, head, _, _ = tables
-    position = place + (np.uint64(step[whole[place >> np.uint64(1)]]) & np.uint64(0x3F))
-    while position + np.uint64(4) <= end:
-        byte = position >> np.uint64(1)
-        bits = np.uint64(whole[byte]) | np.uint64(whole[byte + np.uint64(1)]) << np.uint64(8)
-        length = np.uint64(step[bits & np.uint64(0xFF)]) & np.uint64(0x3F)
-        e = head[bits]
-        if e & np.uint32(_RESET):
-            return advance
-        if (e & np.uint32(0xFF)) == rule[STAMP]:
-            if position + length > end:
-                return advance
-            word = np.uint64(0)
-            for k in range(8):
-                word |= np.uint64(whole[byte + np.uint64(k)]) << np.uint64(8 * k)
-            value = np.int64((word >> rule[VALUE_LOW]) & rule[VALUE_MASK])
-            now = t + advance
-            state[ANCHORED] = position
-            if state[BASE] == 0:
-                state[BASE] = value - now + 4
-            if value > state[BASE]:
-                now = (value - state[BASE]) & np.int64(~3)
-            return now - t
-        position += length
-    return advance
-
-
-@njit(nogil=True)
-def _stamp(data, position, begin, rule, state, w, advance):  # type: ignore[no-untyped-def]
-    """Time step of a TIMESTAMP."""
-    if not rule[ADVANCES]:
-        # gfx9: its own step counts, unless a time reset has used it
-        return np.int64(0) if np.int64(begin + position) == state[ANCHORED] else advance
-    if ((w >> rule[WHEN_LOW]) & rule[WHEN_MASK]) != rule[WHEN]:
-        return np.int64(0)
-    if position & np.uint64(1):
-        w |= np.uint64(data[(position >> np.uint64(1)) + np.uint64(8)]) << np.uint64(60)
-    return np.int64((w >> rule[VALUE_LOW]) & rule[VALUE_MASK])
-
-
-@njit(nogil=True)
-def _times(data, begin, starts, count, tables, rule, whole, end, state, time, kind, listed):  # type: ignore[no-untyped-def]
-    """Time and type of the packets that begin at ``starts[:count]``.
-
-    Lists those that name a wave, SIMD or operation. Returns (how many are listed, packets handled): fewer
-    than asked for where a time leaves the range, the last one being the first beyond it.
-    """
-    step, head, _, _ = tables
-    t = state[TIME]
     idle = np.int8(head[0] & np.uint32(0xFF))
     run = np.uint64(_RUN) if step[0] & np.uint8(0x3F) == 1 else np.uint64(1 << 62)
     one = np.uint64(1)
-    i = m = np.uint64(0)
+    i = m = q = np.uint64(0)
     while i < count:
-        position = np.uint64(starts[i] & _POSITION)
-        w = _window(data, position)
+        w = _window(data, np.uint64(starts[i] & _POSITION))
         if w == np.uint64(0) and i + run <= count:
             # zeros: that many packets without time or fields
             for k in range(_RUN):
-                time[i + np.uint64(k)] = t
+                time[i + np.uint64(k)] = 0
             for k in range(_RUN):
                 kind[i + np.uint64(k)] = idle
             i += run
             continue
         e = np.uint64(head[w & np.uint64(0xFFFF)])
         kind[i] = np.int8(e & np.uint64(0xFF))
-        advance = np.int64(e >> np.uint64(_STEP))
-        if e & np.uint64(_RESET | _STAMP):
-            if e & np.uint64(_STAMP):
-                advance = _stamp(data, position, begin, rule, state, w, advance)
-            else:
-                advance = _reset(whole, tables, begin + position, end, rule, state, t, advance)
-        t += advance
-        time[i] = t
+        time[i] = np.int64(e >> np.uint64(_STEP))
         listed[m] = np.uint32(i)
         m += e >> np.uint64(8) & one
+        special[q] = np.uint32(i)
+        q += e >> np.uint64(9) & one
         i += one
+    return m, q
+
+
+@njit(nogil=True)
+def _stamps(data, starts, special, q, rule, time):  # type: ignore[no-untyped-def]
+    """Steps of the TIMESTAMPs ``special[:q]`` that move the clock by their value."""
+    for k in range(q):
+        i = special[k]
+        position = np.uint64(starts[i] & _POSITION)
+        w = _window(data, position)
+        odd = position & np.uint64(1)
+        w |= np.uint64(data[(position >> np.uint64(1)) + np.uint64(8)]) * odd << np.uint64(60)
+        moves = ((w >> rule[WHEN_LOW]) & rule[WHEN_MASK]) == rule[WHEN]
+        time[i] = np.int64((w >> rule[VALUE_LOW]) & rule[VALUE_MASK]) * np.int64(moves)
+
+
+@njit(nogil=True)
+def _resets(begin, starts, count, special, q, tables, rule, whole, end, state, time, kind):  # type: ignore[no-untyped-def]
+    """gfx9: steps become times, up to the last of ``special[:q]``; returns the place after it.
+
+    A packet that resets the clock sets it to the TIMESTAMP that follows; where another reset or the end
+    of the buffer (nibble ``end``) comes first, it is an ordinary packet. The TIMESTAMP that a reset used
+    has no step of its own.
+    """
+    step, head, _, _ = tables
+    low = np.uint64(0x3F)
+    t, base, anchored = state[TIME], state[BASE], state[ANCHORED]
+    r = np.uint64(0)
+    for k in range(q):
+        i = np.uint64(special[k])
+        while r < i:
+            t += time[r]
+            time[r] = t
+            r += np.uint64(1)
+        place = begin + np.uint64(starts[i] & _POSITION)
+        if np.uint64(np.uint8(kind[i])) == rule[STAMP]:
+            t += np.int64(0) if np.int64(place) == anchored else time[i]
+        else:
+            t += time[i]
+            place += np.uint64(step[whole[place >> np.uint64(1)]]) & low
+            while place + np.uint64(4) <= end:
+                byte = place >> np.uint64(1)
+                bits = np.uint64(whole[byte]) | np.uint64(whole[byte + np.uint64(1)]) << np.uint64(8)
+                e = head[bits]
+                length = np.uint64(step[bits & np.uint64(0xFF)]) & low
+                stamp = np.uint64(e & np.uint32(0xFF)) == rule[STAMP]
+                if e & np.uint32(_RESET) or (stamp and place + length > end):
+                    break
+                if stamp:
+                    word = _load64(whole, byte)
+                    value = np.int64((word >> rule[VALUE_LOW]) & rule[VALUE_MASK])
+                    anchored = np.int64(place)
+                    if base == 0:
+                        base = value - t + 4
+                    if value > base:
+                        t = (value - base) & np.int64(~3)
+                    break
+                place += length
+        time[i] = t
+        r = i + np.uint64(1)
+    state[TIME], state[BASE], state[ANCHORED] = t, base, anchored
+    return r
+
+
+@njit(nogil=True)
+def _times(
+    data, begin, starts, count, tables, rule, whole, end, state, time, kind, listed, special
+):  # type: ignore[no-untyped-def]  # fmt: skip
+    """Time and type of the packets that begin at ``starts[:count]``.
+
+    Lists those that name a wave, SIMD or operation. Returns (how many are listed, packets handled): fewer
+    than asked for where a time leaves the range, the last one being the first beyond it.
+    """
+    m, q = _heads(data, starts, count, tables, time, kind, listed, special)
+    r = np.uint64(0)
+    if rule[ADVANCES]:
+        _stamps(data, starts, special, q, rule, time)
+    elif q:
+        r = _resets(begin, starts, count, special, q, tables, rule, whole, end, state, time, kind)
+    t = state[TIME]
+    one = np.uint64(1)
+    while r + np.uint64(4) <= count:
+        # four at a time: one addition of each four waits for the one before
+        r1, r2, r3 = r + one, r + np.uint64(2), r + np.uint64(3)
+        a = time[r]
+        b = a + time[r1]
+        c = time[r2]
+        d = b + (c + time[r3])
+        time[r] = t + a
+        time[r1] = t + b
+        time[r2] = t + (b + c)
+        t += d
+        time[r3] = t
+        r += np.uint64(4)
+    while r < count:
+        t += time[r]
+        time[r] = t
+        r += np.uint64(1)
     state[TIME] = t
     if t >= MAX_TIME:
         # the first time out of range has not wrapped: a stretch of the longest steps is below the range
-        i = np.uint64(0)
-        while time[i] < MAX_TIME:
-            i += one
+        r = np.uint64(0)
+        while time[r] < MAX_TIME:
+            r += np.uint64(1)
         state[DAMAGED] = 1
-        state[LAST] = np.int64(begin + np.uint64(starts[i] & _POSITION))
-        return m, i + one
+        state[LAST] = np.int64(begin + np.uint64(starts[r] & _POSITION))
+        return m, r + np.uint64(1)
     return m, count
 
 
@@ -362,7 +407,7 @@ def _payloads(data, begin, starts, count, tables, bit, payload):  # type: ignore
 
 @njit(nogil=True)
 def _fill(
-    data, begin, starts, tables, rule, whole, end, state, listed,
+    data, begin, starts, tables, rule, whole, end, state, listed, special,
     time, kind, wave, simd, op, bit, payload, row,
 ):  # type: ignore[no-untyped-def]  # fmt: skip
     """All columns of the packets that begin at ``starts``, from ``row`` on; the next free row.
@@ -376,7 +421,7 @@ def _fill(
         count = min(np.uint64(_STRETCH), last - first)
         here = starts[first:]
         m, n = _times(
-            data, begin, here, count, tables, rule, whole, end, state, time[row:], kind[row:], listed
+            data, begin, here, count, tables, rule, whole, end, state, time[row:], kind[row:], listed, special
         )
         if wave is not None:
             _fields(data, here, n, listed, m, tables, wave[row:], simd[row:], op[row:])
@@ -410,6 +455,7 @@ def decode(
     first = np.zeros(4, np.uint64)
     fixes = np.zeros(4, np.uint64)
     listed = np.empty(_STRETCH, np.uint32)
+    special = np.empty(_STRETCH, np.uint32)
     while state[POSITION] < stop:
         begin = np.uint64(state[POSITION]) & np.uint64(0xFFFFFFFFFFFFFFFE)
         size = min(np.uint64(4 * LANE), np.uint64(stop) - begin)
@@ -442,11 +488,11 @@ def decode(
             state[LAST] = np.int64(begin + np.uint64(tail & _POSITION))
         for k in range(4):
             if k and fixes[k]:
-                row = _fill(block, begin, fixed[k - 1][: fixes[k]], tables, rule, whole, end, state, listed,
+                row = _fill(block, begin, fixed[k - 1][: fixes[k]], tables, rule, whole, end, state, listed, special,
                             time, kind, wave, simd, op, bit, payload, row)  # fmt: skip
                 if state[DAMAGED]:
                     return row, True
-            row = _fill(block, begin, found[k][first[k] : counts[k]], tables, rule, whole, end, state, listed,
+            row = _fill(block, begin, found[k][first[k] : counts[k]], tables, rule, whole, end, state, listed, special,
                         time, kind, wave, simd, op, bit, payload, row)  # fmt: skip
             if state[DAMAGED]:
                 return row, True

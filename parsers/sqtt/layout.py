@@ -23,8 +23,8 @@ NO_WAVE, NO_SIMD, NO_OP = 0xFF, 0xFF, 0xFFFF
 
 #: flags of ``step``: extension bytes may follow; the packet does not end that state
 EXTENDED, TRANSPARENT = 0x80, 0x40
-#: flags of ``head``: names a wave, SIMD or operation; TIMESTAMP whose step depends on more; clock reset
-FIELDS, STAMP, RESET = 1 << 8, 1 << 9, 1 << 10
+#: flags of ``head``: names a wave, SIMD or operation; its step depends on more; resets the clock
+FIELDS, SPECIAL, RESET = 1 << 8, 1 << 9, 1 << 10
 _STEP = 11
 #: bits that ``head`` is indexed by
 _HEAD = 16
@@ -60,8 +60,8 @@ def layout(name: str, simd: int) -> Layout:
     """Tables of generation ``name`` in which instruction packets without a SIMD field belong to ``simd``.
 
     * ``step`` uint8[256]: length in nibbles, and flags;
-    * ``head`` uint32[65536], by the first 16 bits: packet number (255 undefined), flags FIELDS, STAMP and
-      RESET, and from bit 11 on the time step in cycles;
+    * ``head`` uint32[65536], by the first 16 bits: packet number (255 undefined), flags FIELDS, SPECIAL
+      and RESET, and from bit 11 on the time step in cycles;
     * ``field`` uint64[256]: shifts of wave, SIMD and operation (8 bits each), then their masks (8, 8, 16);
     * ``width`` uint8[256]: bits of the packet.
     """
@@ -105,12 +105,12 @@ def _step(g: Generation, p: Packet, heads: NDArray[np.int64]) -> NDArray[np.int6
         return steps[part(p.fields["wavetm"])] << _STEP
     if p.kind == "TIMESTAMP" and g.time_unit == 1:
         name, wanted = g.advances
-        return np.where(part(p.fields[name]) == wanted, STAMP, 0)
+        return np.where(part(p.fields[name]) == wanted, SPECIAL, 0)
     step = (p.delta_add + (part(p.delta) if p.delta is not None else 0 * heads)) * g.time_unit
     if p.kind == "TIMESTAMP":
-        return step << _STEP | np.where(step > 0, STAMP, 0)
+        return step << _STEP | np.where(step > 0, SPECIAL, 0)
     if g.time_unit != 1 and p.kind == "MISC":
-        return step << _STEP | np.where(part(p.fields["misc"]) == MISC_TIME_RESET, RESET, 0)
+        return step << _STEP | np.where(part(p.fields["misc"]) == MISC_TIME_RESET, SPECIAL | RESET, 0)
     return step << _STEP
 
 
