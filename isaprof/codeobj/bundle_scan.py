@@ -69,11 +69,12 @@ def find_bundles(data: bytes, path: Path = None) -> Found | None:
 
 
 def contents(data: bytes, b: Bundle, path: Path = None) -> memoryview:
-    """The (expanded) bundle, which entry offsets count in."""
+    """The (expanded) bundle, which entry offsets count in, of one that ``find_bundles`` has checked."""
     view = memoryview(data)[b.offset : b.offset + b.size]
     if b.compression is None:
         return view
-    return memoryview(bundle_compressed.expand(view, b.compression, path=path, base=b.offset))
+    plain = bundle_compressed.expand(view, b.compression, path=path, base=b.offset, check_hash=False)
+    return memoryview(plain)
 
 
 def _scan(view: memoryview, start: int, end: int, path: Path) -> Iterator[Bundle]:
