@@ -54,7 +54,9 @@ def trials(
     first = [file.resolve(s) for s in shapes] or [file.resolve(None)]
     texts = [_text(r.shape) for r in first]
     random_shapes = _random_shapes(file, first[0], frozenset(texts), count)
-    return [Trial(s, file.seed + k) for s in [*texts, *random_shapes] for k in range(seeds)]
+    more = seeds * (count - len(random_shapes))  # where few other shapes are legal, more seeds
+    todo = [Trial(s, file.seed + k) for s in texts for k in range(seeds + more)]
+    return todo + [Trial(s, file.seed + k) for s in random_shapes for k in range(seeds)]
 
 
 def _text(shape: dict[str, int]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -13,6 +14,8 @@ from isaprof.attribution.model import Analysis
 from isaprof.backends.simulator import Simulator
 from isaprof.capture.model import Capture
 from isaprof.launch import find
+from isaprof.launch.expr import parse
+from isaprof.launch.file import Constraint
 from isaprof.transforms import equality
 from isaprof.transforms.catalogue.swp_global_prefetch import TRANSFORM, Rewritten
 from isaprof.transforms.context import Context
@@ -235,3 +238,20 @@ def test_no_registers_are_free() -> None:
     with pytest.raises(NotRotatable, match="free"):
         rotate(c, group, rename=True)
     assert not rotate(c, group).renamed
+
+
+def test_shapes_and_seeds_to_compare_on() -> None:
+    """Random shapes obey the launch file; where it allows one only, more seeds are tried."""
+    c = sample("transforms/swp/load_use")
+    file = find(c.kernel, c.co, c.co.path)
+    todo = equality.trials(file)
+    assert todo[0].shape == "M=32,N=32,K=1024"
+    assert len({t.shape for t in todo}) == 1 + equality.SHAPES
+    assert len(set(todo)) == len(todo) == equality.SEEDS * (1 + equality.SHAPES)
+    for t in todo:
+        assert file.resolve(t.shape).shape["K"] % 64 == 0
+    only = replace(
+        file, constraints=(*file.constraints, Constraint(parse("M == 32 and N == 32 and K == 1024"), ""))
+    )
+    assert {t.shape for t in equality.trials(only)} == {"M=32,N=32,K=1024"}
+    assert len(set(equality.trials(only))) == len(todo)
