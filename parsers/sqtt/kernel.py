@@ -38,8 +38,11 @@ SLACK = 16
 SCRATCH = 7 * (LANE + 4)
 
 #: marks a start at which extension bytes may follow (state "pending" of the walk)
-_PENDING = np.uint32(1 << 31)
-_POSITION = np.uint32((1 << 31) - 1)
+_PENDING = np.uint64(1 << 31)
+_POSITION = np.uint64((1 << 31) - 1)
+#: a start is kept as one word: position and mark, and above them what ``head`` says of the packet
+_START = np.uint64((1 << 32) - 1)
+_HEAD = np.uint64(32)
 
 #: places of ``state``: nibble reached, pending, time, gfx9 clock base, nibble of the
 #: TIMESTAMP that the last time reset has used, 1 when times left the range, nibble of the last packet
@@ -91,21 +94,21 @@ def _window(data, position):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True)
-def _walk(data, step, position, end, pending, stop_clear, out, n):  # type: ignore[no-untyped-def]
+def _walk(data, step, head, position, end, pending, stop_clear, out, n):  # type: ignore[no-untyped-def]
     """One lane alone from ``position`` to ``end`` (see chain.chain).
 
     ``stop_clear``: return as soon as no extension bytes can follow.
     """
     while position < end:
-        c = _window(data, position) & np.uint64(0xFF)
-        s = np.uint64(step[c])
+        w = _window(data, position)
+        s = np.uint64(step[w & np.uint64(0xFF)])
+        start = position | np.uint64(head[w & np.uint64(0xFFFF)]) << _HEAD
         if pending:
-            if c & np.uint64(1):
+            if w & np.uint64(1):
                 position += np.uint64(2)
                 continue
-            out[n] = np.uint32(position) | _PENDING
-        else:
-            out[n] = np.uint32(position)
+            start |= _PENDING
+        out[n] = start
         n += np.uint64(1)
         position += s & np.uint64(0x3F)
         if s & np.uint64(0x80):
@@ -118,18 +121,19 @@ def _walk(data, step, position, end, pending, stop_clear, out, n):  # type: igno
 
 
 @njit(nogil=True)
-def _walk4(data, step, position, lane, size, pending, out, counts, ends):  # type: ignore[no-untyped-def]
+def _walk4(data, step, head, position, lane, size, pending, out, counts, ends):  # type: ignore[no-untyped-def]
     """The four lanes of one block; lane k writes its starts to ``out[k]``."""
     one, low, mask = np.uint64(1), np.uint64(0x3F), np.uint64(0xFF)
     e0, e1, e2, e3 = lane, lane * np.uint64(2), lane * np.uint64(3), size
     p0, p1, p2, p3 = position, e0, e1, e2
     n0 = n1 = n2 = n3 = np.uint64(0)
     q0, q1, q2, q3 = pending, False, False, False
-    zero, run = np.uint64(0), np.uint64(_RUN)
+    zero, run, two = np.uint64(0), np.uint64(_RUN), np.uint64(0xFFFF)
+    idle = np.uint64(head[0]) << _HEAD
     zero_run = step[0] & np.uint8(0x3F) == 1
     o0, o1, o2, o3 = out[0], out[1], out[2], out[3]
     if q0:
-        p0, q0, n0 = _walk(data, step, p0, e0, q0, True, o0, n0)
+        p0, q0, n0 = _walk(data, step, head, p0, e0, q0, True, o0, n0)
     while p0 < e0 and p1 < e1 and p2 < e2 and p3 < e3:
         w0 = _window(data, p0)
         w1 = _window(data, p1)
@@ -138,25 +142,25 @@ def _walk4(data, step, position, lane, size, pending, out, counts, ends):  # typ
         if zero_run and (w0 == zero or w1 == zero or w2 == zero or w3 == zero):
             if w0 == zero and p0 + run <= e0:
                 for k in range(_RUN):
-                    o0[n0 + np.uint64(k)] = np.uint32(p0 + np.uint64(k))
+                    o0[n0 + np.uint64(k)] = idle + p0 + np.uint64(k)
                 n0 += run
                 p0 += run
                 continue
             if w1 == zero and p1 + run <= e1:
                 for k in range(_RUN):
-                    o1[n1 + np.uint64(k)] = np.uint32(p1 + np.uint64(k))
+                    o1[n1 + np.uint64(k)] = idle + p1 + np.uint64(k)
                 n1 += run
                 p1 += run
                 continue
             if w2 == zero and p2 + run <= e2:
                 for k in range(_RUN):
-                    o2[n2 + np.uint64(k)] = np.uint32(p2 + np.uint64(k))
+                    o2[n2 + np.uint64(k)] = idle + p2 + np.uint64(k)
                 n2 += run
                 p2 += run
                 continue
             if w3 == zero and p3 + run <= e3:
                 for k in range(_RUN):
-                    o3[n3 + np.uint64(k)] = np.uint32(p3 + np.uint64(k))
+                    o3[n3 + np.uint64(k)] = idle + p3 + np.uint64(k)
                 n3 += run
                 p3 += run
                 continue
@@ -164,10 +168,10 @@ def _walk4(data, step, position, lane, size, pending, out, counts, ends):  # typ
         s1 = np.uint64(step[w1 & mask])
         s2 = np.uint64(step[w2 & mask])
         s3 = np.uint64(step[w3 & mask])
-        o0[n0] = np.uint32(p0)
-        o1[n1] = np.uint32(p1)
-        o2[n2] = np.uint32(p2)
-        o3[n3] = np.uint32(p3)
+        o0[n0] = p0 | np.uint64(head[w0 & two]) << _HEAD
+        o1[n1] = p1 | np.uint64(head[w1 & two]) << _HEAD
+        o2[n2] = p2 | np.uint64(head[w2 & two]) << _HEAD
+        o3[n3] = p3 | np.uint64(head[w3 & two]) << _HEAD
         n0 += one
         n1 += one
         n2 += one
@@ -178,24 +182,24 @@ def _walk4(data, step, position, lane, size, pending, out, counts, ends):  # typ
         p3 += s3 & low
         if (s0 | s1 | s2 | s3) & np.uint64(0x80):
             if s0 & np.uint64(0x80):
-                p0, q0, n0 = _walk(data, step, p0, e0, True, True, o0, n0)
+                p0, q0, n0 = _walk(data, step, head, p0, e0, True, True, o0, n0)
             if s1 & np.uint64(0x80):
-                p1, q1, n1 = _walk(data, step, p1, e1, True, True, o1, n1)
+                p1, q1, n1 = _walk(data, step, head, p1, e1, True, True, o1, n1)
             if s2 & np.uint64(0x80):
-                p2, q2, n2 = _walk(data, step, p2, e2, True, True, o2, n2)
+                p2, q2, n2 = _walk(data, step, head, p2, e2, True, True, o2, n2)
             if s3 & np.uint64(0x80):
-                p3, q3, n3 = _walk(data, step, p3, e3, True, True, o3, n3)
-    p0, q0, n0 = _walk(data, step, p0, e0, q0, False, o0, n0)
-    p1, q1, n1 = _walk(data, step, p1, e1, q1, False, o1, n1)
-    p2, q2, n2 = _walk(data, step, p2, e2, q2, False, o2, n2)
-    p3, q3, n3 = _walk(data, step, p3, e3, q3, False, o3, n3)
+                p3, q3, n3 = _walk(data, step, head, p3, e3, True, True, o3, n3)
+    p0, q0, n0 = _walk(data, step, head, p0, e0, q0, False, o0, n0)
+    p1, q1, n1 = _walk(data, step, head, p1, e1, q1, False, o1, n1)
+    p2, q2, n2 = _walk(data, step, head, p2, e2, q2, False, o2, n2)
+    p3, q3, n3 = _walk(data, step, head, p3, e3, q3, False, o3, n3)
     counts[0], counts[1], counts[2], counts[3] = n0, n1, n2, n3
     ends[0], ends[1], ends[2], ends[3] = p0, p1, p2, p3
     ends[4], ends[5], ends[6], ends[7] = q0, q1, q2, q3
 
 
 @njit(nogil=True)
-def _join(data, step, position, end, pending, found, count, out):  # type: ignore[no-untyped-def]
+def _join(data, step, head, position, end, pending, found, count, out):  # type: ignore[no-untyped-def]
     """Continue the true walk into a lane until it meets a start ``found`` there.
 
     Returns (packets written to ``out``, first valid place of ``found``, position and pending state);
@@ -203,18 +207,18 @@ def _join(data, step, position, end, pending, found, count, out):  # type: ignor
     """
     n = j = np.uint64(0)
     while position < end:
-        here = np.uint32(position) | (_PENDING if pending else np.uint32(0))
-        while j < count and (found[j] & _POSITION) < np.uint32(position):
+        here = position | (_PENDING if pending else np.uint64(0))
+        while j < count and (found[j] & _POSITION) < position:
             j += np.uint64(1)
-        if j < count and found[j] == here:
+        if j < count and found[j] & _START == here:
             return n, j, position, pending, True
-        c = _window(data, position) & np.uint64(0xFF)
-        if pending and c & np.uint64(1):
+        w = _window(data, position)
+        if pending and w & np.uint64(1):
             position += np.uint64(2)
             continue
-        out[n] = here
+        out[n] = here | np.uint64(head[w & np.uint64(0xFFFF)]) << _HEAD
         n += np.uint64(1)
-        s = np.uint64(step[c])
+        s = np.uint64(step[w & np.uint64(0xFF)])
         position += s & np.uint64(0x3F)
         if s & np.uint64(0x80):
             pending = True
@@ -224,35 +228,24 @@ def _join(data, step, position, end, pending, found, count, out):  # type: ignor
 
 
 @njit(nogil=True)
-def _heads(data, starts, count, tables, time, kind, listed, special):  # type: ignore[no-untyped-def]
+def _heads(starts, count, time, kind, listed, special):  # type: ignore[no-untyped-def]
     """Type of the packets that begin at ``starts[:count]``, and in ``time`` the step of each.
 
     Lists those that name a wave, SIMD or operation, and those whose step depends on more than their
     first bits (no branch here tests for either: it would be mispredicted). Returns how many each.
     """
-    step, head, _, _ = tables
-    idle = np.int8(head[0] & np.uint32(0xFF))
-    run = np.uint64(_RUN) if step[0] & np.uint8(0x3F) == 1 else np.uint64(1 << 62)
     one = np.uint64(1)
-    i = m = q = np.uint64(0)
-    while i < count:
-        w = _window(data, np.uint64(starts[i] & _POSITION))
-        if w == np.uint64(0) and i + run <= count:
-            # zeros: that many packets without time or fields
-            for k in range(_RUN):
-                time[i + np.uint64(k)] = 0
-            for k in range(_RUN):
-                kind[i + np.uint64(k)] = idle
-            i += run
-            continue
-        e = np.uint64(head[w & np.uint64(0xFFFF)])
-        kind[i] = np.int8(e & np.uint64(0xFF))
-        time[i] = np.int64(e >> np.uint64(_STEP))
+    for i in range(count):
+        kind[i] = np.int8(starts[i] >> _HEAD & np.uint64(0xFF))
+    for i in range(count):
+        time[i] = np.int64(starts[i] >> (_HEAD + np.uint64(_STEP)))
+    m = q = np.uint64(0)
+    for i in range(count):
+        e = starts[i] >> _HEAD
         listed[m] = np.uint32(i)
         m += e >> np.uint64(8) & one
         special[q] = np.uint32(i)
         q += e >> np.uint64(9) & one
-        i += one
     return m, q
 
 
@@ -326,7 +319,7 @@ def _times(
     Lists those that name a wave, SIMD or operation. Returns (how many are listed, packets handled): fewer
     than asked for where a time leaves the range, the last one being the first beyond it.
     """
-    m, q = _heads(data, starts, count, tables, time, kind, listed, special)
+    m, q = _heads(starts, count, time, kind, listed, special)
     r = np.uint64(0)
     if rule[ADVANCES]:
         _stamps(data, starts, special, q, rule, time)
@@ -407,8 +400,8 @@ def _payloads(data, begin, starts, count, tables, bit, payload):  # type: ignore
 
 @njit(nogil=True)
 def _fill(
-    data, begin, starts, tables, rule, whole, end, state, listed, special,
-    time, kind, wave, simd, op, bit, payload, row,
+    data, begin, starts, tables, rule, whole, end, state,
+    listed, special, time, kind, wave, simd, op, bit, payload, row,
 ):  # type: ignore[no-untyped-def]  # fmt: skip
     """All columns of the packets that begin at ``starts``, from ``row`` on; the next free row.
 
@@ -445,7 +438,7 @@ def decode(
     ``whole``: the buffer, for the look-ahead at time resets; it ends at nibble ``end``.
     Returns (rows written, whether ``stop`` or damage was reached).
     """
-    step = tables[0]
+    step, head = tables[0], tables[1]
     room = np.uint64(len(time))
     row = np.uint64(0)
     found = scratch[: 4 * (LANE + 4)].reshape(4, LANE + 4)
@@ -464,13 +457,13 @@ def decode(
         lane = size >> np.uint64(2)
         # lanes must begin where a packet can: 16-bit words on gfx9
         lane &= np.uint64(0xFFFFFFFFFFFFFFFC)
-        _walk4(block, step, position, lane, size, state[PENDING] != 0, found, counts, ends)
+        _walk4(block, step, head, position, lane, size, state[PENDING] != 0, found, counts, ends)
         position, pending = ends[0], ends[4] != 0
         total = counts[0]
         for k in range(1, 4):
             edge = size if k == 3 else lane * np.uint64(k + 1)
             n, j, position, pending, met = _join(
-                block, step, position, edge, pending, found[k], counts[k], fixed[k - 1]
+                block, step, head, position, edge, pending, found[k], counts[k], fixed[k - 1]
             )
             fixes[k], first[k] = n, j
             total += n + counts[k] - j
@@ -482,18 +475,18 @@ def decode(
             k = np.uint64(3)
             while k > 0 and not fixes[k] and first[k] == counts[k]:
                 k -= np.uint64(1)
-            tail = found[k][counts[k] - np.uint64(1)] if first[k] < counts[k] else np.uint32(0)
+            tail = found[k][counts[k] - np.uint64(1)] if first[k] < counts[k] else np.uint64(0)
             if k > 0 and first[k] == counts[k]:
                 tail = fixed[k - np.uint64(1)][fixes[k] - np.uint64(1)]
             state[LAST] = np.int64(begin + np.uint64(tail & _POSITION))
         for k in range(4):
             if k and fixes[k]:
-                row = _fill(block, begin, fixed[k - 1][: fixes[k]], tables, rule, whole, end, state, listed, special,
-                            time, kind, wave, simd, op, bit, payload, row)  # fmt: skip
+                row = _fill(block, begin, fixed[k - 1][: fixes[k]], tables, rule, whole, end, state,
+                            listed, special, time, kind, wave, simd, op, bit, payload, row)  # fmt: skip
                 if state[DAMAGED]:
                     return row, True
-            row = _fill(block, begin, found[k][first[k] : counts[k]], tables, rule, whole, end, state, listed, special,
-                        time, kind, wave, simd, op, bit, payload, row)  # fmt: skip
+            row = _fill(block, begin, found[k][first[k] : counts[k]], tables, rule, whole, end, state,
+                        listed, special, time, kind, wave, simd, op, bit, payload, row)  # fmt: skip
             if state[DAMAGED]:
                 return row, True
         state[POSITION] = np.int64(begin + position)
@@ -544,7 +537,7 @@ def compile_all() -> None:
         np.zeros(0, np.uint8),
         np.zeros(0, np.uint16),
     )
-    scratch = np.empty(SCRATCH, np.uint32)
+    scratch = np.empty(SCRATCH, np.uint64)
     shared = data, 0, 0, tables, rule, data, 0, state, scratch
     decode(*shared, time, kind, small, small, op, None, None)
     decode(*shared, time, np.zeros(0, np.int16), None, None, None, time, np.zeros(0, np.uint64))

@@ -41,7 +41,7 @@ class Walk:
         self.state = np.zeros(module.STATE, np.int64)
         self.state[module.POSITION] = 2 * header.start
         self.recent = np.full(6, -1, np.int64)
-        self.scratch = np.empty(module.SCRATCH, np.uint32)
+        self.scratch = np.empty(module.SCRATCH, np.uint64)
         #: the last bytes with room behind them, so that eight bytes can be read at every packet
         self.safe = max(2 * (size - module.SLACK), 0)
         self.tail_from = 0
