@@ -1,4 +1,8 @@
-"""From the text of :mod:`isaprof.asm.disasm` (or a hand-written source) to a code object."""
+"""From the text of :mod:`isaprof.asm.disasm` (or a hand-written source) to a code object.
+
+Two LLVM runs: ``llvm-mc`` and ``ld.lld``. What LLVM's assembler cannot say,
+the text says in comments, and :mod:`isaprof.asm.facts` carries it out.
+"""
 
 from __future__ import annotations
 
@@ -8,42 +12,66 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
+from isaprof.asm import facts
+from isaprof.asm.facts import BuildFacts, build_facts
 from isaprof.errors import BadInput
 from isaprof.isa import llvm
 
-_FACT = re.compile(r"^\s*[;#/]+\s*isaprof\.(mcpu|mattr)\s*[:=]\s*(\S*)\s*$", re.M)
-_TARGET = re.compile(r'^\s*\.amdgcn_target\s+"([^"]+)"', re.M)
+__all__ = [
+    "AssemblyErrors",
+    "BuildFacts",
+    "assemble_file",
+    "assemble_text",
+    "build_facts",
+    "link",
+    "to_object",
+]
+
+_ERROR_LINE = re.compile(r"^[^\n]*?:(\d+):\d+: (?:fatal )?error: ([^\n]*)", re.M)
 
 
 @dataclass(frozen=True, slots=True)
-class BuildFacts:
-    """What the source says about its target."""
+class AssemblyErrors:
+    """Why a source does not assemble: the tool's text, and the line numbers it names."""
 
-    mcpu: str
-    mattr: str
-    target_id: str | None
+    text: str
+    lines: dict[int, str]  #: 1-based line of the source -> first message about it
 
 
-def build_facts(source: str, path: str | PathLike[str] | None = None) -> BuildFacts:
-    """Target of an assembly source: ``; isaprof.mcpu: gfx942`` comments, else ``.amdgcn_target``.
+def to_object(source: str, name: str = "input.s") -> bytes | AssemblyErrors:
+    """The relocatable object of ``source``, its facts carried out; or what is wrong with the source."""
+    want = build_facts(source, name)
+    tools = llvm.find_tools(want.mcpu)
+    with tempfile.TemporaryDirectory(prefix="isaprof-") as d:
+        src, obj = Path(d) / "input.s", Path(d) / "k.o"
+        src.write_bytes(facts.expand_bits(source).encode("utf-8", "surrogateescape"))
+        argv: list[str | Path] = [
+            tools.mc,
+            f"--triple={llvm.TRIPLE}",
+            f"--mcpu={want.mcpu}",
+            "--filetype=obj",
+        ]
+        if want.mattr:
+            argv.append(f"--mattr={want.mattr}")
+        done = llvm.run_tool([*argv, "-o", obj, src])
+        if done.returncode != 0 or not obj.exists():
+            found: dict[int, str] = {}
+            for line, message in _ERROR_LINE.findall(done.stderr):
+                found.setdefault(int(line), message)
+            return AssemblyErrors(done.stderr.replace(str(src), name).strip(), found)
+        return facts.finish_object(obj.read_bytes(), want)
 
-    Raises BadInput when the source names no target.
-    """
-    facts = dict(_FACT.findall(source))
-    target = _TARGET.search(source)
-    target_id = target[1].rsplit("--", 1)[-1] if target else None
-    mcpu = facts.get("mcpu") or (target_id.split(":")[0] if target_id else None)
-    if not mcpu:
-        raise BadInput(
-            "names no target",
-            path=path,
-            hint='begin the file with: .amdgcn_target "amdgcn-amd-amdhsa--gfx942" (your GPU)',
-            kind="no_target",
-        )
-    features = [] if target_id is None else target_id.split(":")[1:]
-    attrs = [facts.get("mattr", llvm.default_mattr(mcpu))]
-    attrs += [f"{f[-1]}{f[:-1]}" for f in features if f[-1:] in "+-" and len(f) > 1]
-    return BuildFacts(mcpu, ",".join(a for a in attrs if a), target_id)
+
+def link(obj: bytes, want: BuildFacts, path: str | PathLike[str] | None = None) -> bytes:
+    """The code object that ``ld.lld`` makes of a relocatable object; BadInput where it does not link."""
+    linker = llvm.find_tools(want.mcpu).linker()
+    with tempfile.TemporaryDirectory(prefix="isaprof-") as d:
+        src, out = Path(d) / "k.o", Path(d) / "k.co"
+        src.write_bytes(obj)
+        done = llvm.run_tool([linker, *want.link_options, "-o", out, src])
+        if done.returncode != 0 or not out.exists():
+            raise BadInput(f"does not link:\n{done.stderr.strip()[:8000]}", path=path, kind="linker")
+        return facts.finish_linked(out.read_bytes(), want)
 
 
 def assemble_text(source: str, path: str | PathLike[str] | None = None) -> bytes:
@@ -53,29 +81,11 @@ def assemble_text(source: str, path: str | PathLike[str] | None = None) -> bytes
     the assembler's lines, each with the line number in the user's file, and
     EnvironmentProblem where no LLVM knows the target.
     """
-    facts = build_facts(source, path)
-    tools = llvm.find_tools(facts.mcpu)
-    linker = tools.linker()
-    name = Path(path).name if path is not None else "input.s"
-    with tempfile.TemporaryDirectory(prefix="isaprof-") as d:
-        src, obj, out = Path(d) / name, Path(d) / "k.o", Path(d) / "k.co"
-        src.write_text(source)
-        argv: list[str | Path] = [
-            tools.mc,
-            f"--triple={llvm.TRIPLE}",
-            f"--mcpu={facts.mcpu}",
-            "--filetype=obj",
-        ]
-        if facts.mattr:
-            argv.append(f"--mattr={facts.mattr}")
-        done = llvm.run_tool([*argv, "-o", obj, src])
-        if done.returncode != 0 or not obj.exists():
-            text = done.stderr.replace(str(src), str(path) if path is not None else name)
-            raise BadInput(f"does not assemble:\n{text.strip()[:8000]}", path=path, kind="assembler")
-        done = llvm.run_tool([linker, "-shared", "--no-undefined", "-o", out, obj])
-        if done.returncode != 0 or not out.exists():
-            raise BadInput(f"does not link:\n{done.stderr.strip()[:8000]}", path=path, kind="linker")
-        return out.read_bytes()
+    want = build_facts(source, path)
+    made = to_object(source, str(path) if path is not None else "input.s")
+    if isinstance(made, AssemblyErrors):
+        raise BadInput(f"does not assemble:\n{made.text[:8000]}", path=path, kind="assembler")
+    return link(made, want, path)
 
 
 def assemble_file(path: str | PathLike[str]) -> bytes:

@@ -44,8 +44,8 @@ def _fields(
     return " | ".join(terms) or "0", " ".join(names)
 
 
-def descriptor_lines(raw: bytes, kernel: str, symbol: str) -> list[str]:
-    """Assembler lines for the 64 bytes ``raw`` of ``symbol``; the entry refers to label ``kernel``."""
+def descriptor_lines(raw: bytes, entry: str) -> list[str]:
+    """Assembler lines for the 64 bytes ``raw``; ``entry`` is the expression for the code's distance."""
     lds, private, kernarg, res0 = struct.unpack_from("<IIII", raw)
     reserved1 = raw[24:44]
     rsrc3, rsrc1, rsrc2 = struct.unpack_from("<III", raw, 44)
@@ -59,7 +59,7 @@ def descriptor_lines(raw: bytes, kernel: str, symbol: str) -> list[str]:
         f"\t.long\t{private}\t\t; private_segment_fixed_size: scratch per work-item, bytes",
         f"\t.long\t{kernarg}\t\t; kernarg_size, bytes",
         f"\t.long\t{res0:#x}\t\t; reserved",
-        f"\t.quad\t{kernel}-{symbol}\t; kernel_code_entry_byte_offset",
+        f"\t.quad\t{entry}\t; kernel_code_entry_byte_offset",
     ]
     if any(reserved1):
         lines.append("\t.byte\t" + ",".join(str(b) for b in reserved1) + "\t; reserved")
