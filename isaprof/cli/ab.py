@@ -63,7 +63,10 @@ def command(
         int | None, typer.Option(min=1, help="Stop a run after so many executed wave instructions.")
     ] = None,
     target: Annotated[
-        str | None, typer.Option(help="Architecture, for objects whose header names none (gfx1100, ...).")
+        str | None,
+        typer.Option(
+            help="GPU (gfx1151, ...), where the file holds objects for several, or its header names none."
+        ),
     ] = None,
 ) -> int:
     """Compare two kernels: both outputs, modelled cycles, and the lines that make the difference."""
@@ -72,15 +75,17 @@ def command(
     if fail_slower is not None and not fail_slower >= 0:
         raise UsageError(f"--fail-slower {fail_slower}: expected a percentage of at least 0")
     from isaprof.ab import run, source
+    from isaprof.cli.objects import open_object
     from isaprof.cli.progress import Bar
-    from isaprof.files import read_bytes
 
     for file in plugin or ():
         from isaprof.launch.plugin import load_plugin
 
         load_plugin(file)
-    one = source.load_a(a, read_bytes(a), kernel=kernel, launch=launch, target=target)
-    two = source.load_b(one, b, read_bytes(b), kernel=kernel_b, launch=launch_b, target=target)
+    data, _, origin = open_object(a, target=target, kernel=kernel)
+    one = source.load_a(origin.path, data, kernel=origin.kernel, launch=launch, target=origin.arch)
+    data, _, origin = open_object(b, target=target, kernel=kernel_b)
+    two = source.load_b(one, origin.path, data, kernel=origin.kernel, launch=launch_b, target=origin.arch)
     source.refuse_same_text(one, two)
     run.check_launches(one, two, shape)
     numbers = run.seed_list(one, seeds, seed)

@@ -63,28 +63,31 @@ def command(
         int | None, typer.Option(min=1, help="Stop a run after so many executed wave instructions.")
     ] = None,
     target: Annotated[
-        str | None, typer.Option(help="Architecture, for objects whose header names none (gfx1100, ...).")
+        str | None,
+        typer.Option(
+            help="GPU (gfx1151, ...), where the file holds objects for several, or its header names none."
+        ),
     ] = None,
 ) -> int:
     """Edit a kernel step by step: each attempt is assembled, verified, compared and kept."""
+    from isaprof.cli.objects import open_object
     from isaprof.cli.progress import Bar
     from isaprof.edit import editor
     from isaprof.edit.ladder import Options, open_ladder
-    from isaprof.files import read_bytes
 
     # what can be refused is refused before anything is written
     argv = [] if no_editor or step is not None else editor.command()
-    data = read_bytes(kernel_object)
+    data, _, origin = open_object(kernel_object, target=target, kernel=kernel)
     ready = None if step is None else _text(step)
     for file in plugin or ():
         from isaprof.launch.plugin import load_plugin
 
         load_plugin(file)
     directory = output or Path(f"{kernel_object.stem}.edit")
-    options = Options(shape, kernel, launch, seeds, seed, workgroups, max_instructions, target)
+    options = Options(shape, origin.kernel, launch, seeds, seed, workgroups, max_instructions, origin.arch)
     with ExitStack() as stack:
         with Bar() as bar:
-            ladder = stack.enter_context(open_ladder(directory, kernel_object, data, options, bar.update))
+            ladder = stack.enter_context(open_ladder(directory, origin.path, data, options, bar.update))
         return _attempts(ladder, argv, ready, from_step, kernel_object, hottest=hottest, as_json=as_json)
 
 

@@ -26,12 +26,10 @@ def command(
     ] = None,
 ) -> None:
     """Write the skeleton of a launch file from a kernel's metadata."""
-    from isaprof.codeobj.source import load_object
+    from isaprof.cli.objects import open_object
     from isaprof.launch.template import skeleton
 
-    _, co, origin = load_object(kernel_object, target=target, kernel=kernel)
-    for note in origin.notes:
-        print(f"isaprof: note: {note}", file=sys.stderr)
+    _, co, origin = open_object(kernel_object, target=target, kernel=kernel)
     text = skeleton(co.kernel(origin.kernel), co, triton=origin.triton)
     if output is None:
         sys.stdout.write(text)

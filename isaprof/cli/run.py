@@ -84,12 +84,10 @@ def command(
 ) -> int:
     """Execute a kernel, verify its output, and print the stall table."""
     from isaprof.capture import default_path
-    from isaprof.codeobj.source import load_object
+    from isaprof.cli.objects import open_object
     from isaprof.launch.match import find
 
-    data, co, origin = load_object(kernel_object, target=target, kernel=kernel)
-    for note in origin.notes:
-        print(f"isaprof: note: {note}", file=sys.stderr)
+    data, co, origin = open_object(kernel_object, target=target, kernel=kernel)
     chosen = co.kernel(origin.kernel)
     for file in plugin or ():
         from isaprof.launch.plugin import load_plugin

@@ -94,7 +94,9 @@ class Origin:
 
     ``kernel`` is the full name of the kernel that was asked for, ``notes`` are
     sentences the user has to see (a generic object taken, a name completed).
-    ``embedded``: the file is a container, not the object itself.
+    ``embedded``: the file is a container, not the object itself. ``arch`` is
+    what readers of the bytes need to be told: the architecture of minimal
+    objects, else None.
     """
 
     path: Path
@@ -104,6 +106,7 @@ class Origin:
     kernel: str | None = None
     notes: tuple[str, ...] = ()
     triton: TritonMetadata | None = None
+    arch: str | None = None
 
     @property
     def label(self) -> str:
@@ -198,7 +201,8 @@ def _bare(
         name = found or kernel  # where there is none, the code object says what it has
         notes += (how,) if how else ()
     triton = bundle_triton.metadata_of(path) if path.suffix == bundle_triton.SUFFIX else None
-    return data, co, Origin(path, CODE_OBJECT, False, None, name, notes, triton)
+    arch = target if co.minimal else None
+    return data, co, Origin(path, CODE_OBJECT, False, None, name, notes, triton, arch)
 
 
 def _read(path: Path, data: bytes) -> Source:

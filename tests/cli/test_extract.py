@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from isaprof.cli import VERBS, main
+from isaprof.codeobj.elf import CodeObject
 from tests import synthetic_bundle as make
+from tests.ab import kernels
 
 TARGETS = ("gfx90a:xnack-", "gfx1030", "gfx1151")
 
@@ -16,7 +18,8 @@ TARGETS = ("gfx90a:xnack-", "gfx1030", "gfx1151")
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(VERBS, "extract", "isaprof.cli.extract")
+    for name in ("extract", "ab", "edit"):
+        monkeypatch.setitem(VERBS, name, f"isaprof.cli.{name}")
 
 
 def verb(*args: str | Path) -> int:
@@ -158,6 +161,20 @@ def test_other_commands_take_containers(library: Path, capsys: pytest.CaptureFix
     assert f"isaprof launch-template {library} --target gfx1151 --kernel alpha" in err
     assert verb("run", library, "--kernel", "alpha") == 2
     assert "give --target" in capsys.readouterr().err
+
+
+def test_ab_and_edit_take_containers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kernels.write(tmp_path, a=kernels.SLOW, b=kernels.BODY)
+    old = Path("a.co").read_bytes()
+    others = {"gfx1030": make.code_object("gfx1030")}
+    arch = CodeObject.from_bytes(old).arch
+    Path("lib").write_bytes(make.compressed(make.by_target({**others, arch: old})))
+    Path("lib.launch.toml").write_bytes(Path("a.launch.toml").read_bytes())
+    options = ("--shape", "256", "--seeds", "1", "--target", arch, "--json")
+    assert verb("ab", "lib", "b.co", *options) == 0
+    assert json.loads(capsys.readouterr().out)["outputs"][0]["bitwise"] is True
+    assert verb("edit", "lib", *options, "--no-editor") == 0
+    assert Path("lib.edit/step-00.co").read_bytes() == old
 
 
 def test_a_kernel_inside_a_bundle_runs(

@@ -175,6 +175,14 @@ def test_a_container_that_names_another_target_than_the_object(tmp_path: Path) -
     assert origin.notes == ("the container says gfx1100, the object's own header gfx1030",)
 
 
+def test_minimal_objects_need_a_target(data_dir: Path) -> None:
+    path = data_dir / "sqtt/gfx1100/sync_run0/kernel0.co"
+    with pytest.raises(BadInput, match="does not say for which GPU"):
+        load_object(path)
+    _, co, origin = load_object(path, target="gfx1100", kernel="mine")
+    assert (co.minimal, origin.arch, co.kernel(origin.kernel).name) == (True, "gfx1100", "mine")
+
+
 def test_bare_objects(tmp_path: Path) -> None:
     path = tmp_path / "k.co"
     path.write_bytes(make.code_object("gfx11-generic", "only"))
