@@ -102,10 +102,8 @@ def command(
     show = Show(as_json, hottest, all_lines)
     if backend is BackendName.rocprofv3:
         co_path = out.with_suffix(".co") if origin.embedded else origin.path
-        if origin.embedded and not dry_run:  # the runtime loads a file that is the object itself
-            from isaprof.files import write_new
-
-            write_new(co_path, data, force=force)
+        if origin.embedded and not dry_run:
+            _unpack(co_path, data)
         return _hardware(co, co_path, chosen, resolved, out, show, dry_run=dry_run, force=force)
     from isaprof.backends.simulator import MAX_INSTRUCTIONS, Simulator
 
@@ -131,6 +129,14 @@ def command(
     with Bar() as bar:
         raw = simulator.capture(bar.update)
     return _finish(raw, out, show, force=force)
+
+
+def _unpack(path: Path, data: bytes) -> None:
+    """Write the object beside the capture: the runtime loads a file that is the object itself."""
+    from isaprof.files import read_bytes, write_new
+
+    if not (path.is_file() and read_bytes(path) == data):  # an earlier run's file serves again
+        write_new(path, data)
 
 
 def _hardware(

@@ -177,6 +177,21 @@ def test_ab_and_edit_take_containers(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert Path("lib.edit/step-00.co").read_bytes() == old
 
 
+def test_hardware_runs_get_the_object_as_a_file(
+    data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("isaprof.backends.environment.gpu_targets", lambda: ())
+    object_ = (data_dir / "sqtt/gfx1100/gemm_run0/kernel.co").read_bytes()
+    Path("lib").write_bytes(make.by_target({"gfx1100": object_}))
+    options = ("run", "lib", "--shape", "32,32,32", "--backend", "rocprofv3", "-o", "c.isaprof")
+    assert verb(*options, "--dry-run") == 0
+    assert str(tmp_path / "c.co") in capsys.readouterr().out
+    assert not Path("c.co").exists(), "a dry run writes nothing"
+    for _ in range(2):  # no GPU: the second attempt must not trip over the first one's file
+        assert verb(*options) == 6
+        assert Path("c.co").read_bytes() == object_
+
+
 def test_a_kernel_inside_a_bundle_runs(
     data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
