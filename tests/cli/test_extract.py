@@ -180,7 +180,7 @@ def test_ab_and_edit_take_containers(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_hardware_runs_get_the_object_as_a_file(
     data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("isaprof.backends.environment.gpu_targets", lambda: ())
+    monkeypatch.setattr("isaprof.backends.environment.gpu_targets", lambda *_: iter(()))
     object_ = (data_dir / "sqtt/gfx1100/gemm_run0/kernel.co").read_bytes()
     Path("lib").write_bytes(make.by_target({"gfx1100": object_}))
     options = ("run", "lib", "--shape", "32,32,32", "--backend", "rocprofv3", "-o", "c.isaprof")
