@@ -48,7 +48,7 @@ def fitting(source: Source, target: str | None, kernel: str | None) -> tuple[lis
             fits.setdefault(fit, []).append(item)
     if not fits:
         raise BadInput(
-            f"nothing for {wanted} in this {source.container}; it holds\n{listing(objects)}",
+            f"nothing for {wanted} in this {source.container}; it is for {_targets(objects)}:\n{listing(objects)}",
             path=source.path, kind="no_such_target",
         )  # fmt: skip
     name, how = None, None
@@ -104,7 +104,7 @@ def ambiguous(source: Source, items: Sequence[Item], target: str | None, kernel:
     """The error for several objects that fit, with the list and the option that tells them apart."""
     asked = "".join(f" {o} {v}" for o, v in (("--target", target), ("--kernel", kernel)) if v)
     if len({i.target for i in items}) > 1:
-        hint = f"give --target, one of {', '.join(sorted({str(i.target) for i in items}))}"
+        hint = f"give --target, one of {_targets(items)}"
     elif kernel is None and len({i.kernels for i in items}) > 1:
         one = asked or f" --target {items[0].target}"
         hint = f"give --kernel NAME; isaprof extract {source.path}{one} --list names them"
@@ -183,6 +183,10 @@ def demangle(names: Sequence[str]) -> dict[str, str]:
     if done.returncode == 0 and len(lines) == len(mangled):
         plain.update(zip(mangled, lines, strict=True))
     return plain
+
+
+def _targets(items: Sequence[Item]) -> str:
+    return ", ".join(sorted({i.target or "?" for i in items}))
 
 
 def _same_size(items: Sequence[Item]) -> bool:
