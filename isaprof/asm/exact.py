@@ -84,7 +84,7 @@ def _after_errors(draft: Draft, written: Writer, how: Choices, errors: AssemblyE
     if fresh:
         return replace(how, keep={**how.keep, **fresh})
     first = written.lines.index("\t.amdgpu_metadata") if "\t.amdgpu_metadata" in written.lines else -1
-    if 0 <= first and any(line > first for line in errors.lines):
+    if first >= 0 and any(line > first for line in errors.lines):
         return replace(how, raw_metadata=True)
     if "target" in errors.text and how.target_features:
         return replace(how, target_features=False, e_flags=True)

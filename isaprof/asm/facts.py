@@ -1,6 +1,6 @@
 """What a source says in ``isaprof.`` comments because LLVM's assembler has no syntax for it.
 
-====================================  =====================================================================
+====================================  ====================================================================
 ``; isaprof.mcpu: gfx1100``           processor and features handed to llvm-mc
 ``; isaprof.mattr: +real-true16``
 ``; isaprof.abi_version: 1``          EI_ABIVERSION of the file (code object v2 and v3)
@@ -8,11 +8,11 @@
 ``; isaprof.link: strip undefined``   link options: no .symtab; unresolved symbols are allowed
 ``; isaprof.addresses: .text=0x1900`` where sections begin; only for objects whose code holds distances
                                       between sections that the linker's own placing would change
-``; isaprof.container: minimal``      the file is a minimal ELF (e_machine 0), one section of code, one of data
+``; isaprof.container: minimal``      the file is a minimal ELF (e_machine 0): one section of code, one data
 ``v_x ...  ; isaprof.bits 4:A->B``    word at byte 4 of this instruction: where LLVM encodes A, B is written;
                                       both decode to this text. Dropped as soon as the instruction is edited
 ``isaprof0$name``                     a symbol called ``name``: a second local one, or one beginning with .L
-====================================  =====================================================================
+====================================  ====================================================================
 
 All of it comes from the text; nothing is taken from the original file.
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from os import PathLike
 
 from isaprof.codeobj.elf import CodeObject
@@ -108,7 +109,7 @@ def read_layout(data: bytes, path: str | PathLike[str] | None = None) -> Layout:
             )
         )  # fmt: skip
     sections.sort(key=lambda x: x.address)
-    for a, b in zip(sections, sections[1:], strict=False):
+    for a, b in pairwise(sections):
         if a.end > b.address and a.size and b.size:
             raise BadInput(f"sections {a.name} and {b.name} overlap", path=path, kind="damaged")
     symbols = _symbols(tables, dynamic=False)

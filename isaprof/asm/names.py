@@ -12,7 +12,9 @@ from isaprof.errors import BadInput
 
 _BARE_NAME = re.compile(r"[A-Za-z_.$][A-Za-z0-9_.$@]*")
 #: bare words that the assembler reads as registers or operators, not as names
-_RESERVED = re.compile(r"(?:[vsa]|ttmp)\d+|vcc(_lo|_hi)?|exec(_lo|_hi)?|m0|scc|null|off|flat_scratch.*|xnack_mask.*", re.I)  # fmt: skip
+_RESERVED = re.compile(
+    r"(?:[vsa]|ttmp)\d+|vcc(_lo|_hi)?|exec(_lo|_hi)?|m0|scc|null|off|flat_scratch.*|xnack_mask.*", re.I
+)
 
 
 def quote(name: str) -> str:

@@ -125,7 +125,7 @@ def _place(
 
 
 def _elsewhere(out: Writer, section: FullSection, names: Names, places: set[int]) -> None:
-    """Symbols and labels inside an instruction or outside the section, by distance from a place; odd sizes."""
+    """Symbols and labels inside an instruction or outside the section, by their distance; odd sizes."""
     for address, symbols in names.at[section.name].items():
         for s in symbols:
             name = names.written(s)

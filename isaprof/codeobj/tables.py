@@ -176,8 +176,9 @@ def _symbols(table: SectionHeader, sections: list[SectionHeader]) -> list[ElfSym
         placed = 0 < shndx < min(len(sections), _SHN_LORESERVE)
         out.append(
             ElfSymbol(
-                label, value, size, _TYPES.get(info & 15, str(info & 15)), _BINDS.get(info >> 4, str(info >> 4)),
-                _VISIBILITIES[other & 3], shndx if placed else None, shndx, dynamic,
+                label, value, size, _TYPES.get(info & 15, str(info & 15)),
+                _BINDS.get(info >> 4, str(info >> 4)), _VISIBILITIES[other & 3],
+                shndx if placed else None, shndx, dynamic,
             )
         )  # fmt: skip
     return out
