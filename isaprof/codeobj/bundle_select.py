@@ -48,7 +48,8 @@ def fitting(source: Source, target: str | None, kernel: str | None) -> tuple[lis
             fits.setdefault(fit, []).append(item)
     if not fits:
         raise BadInput(
-            f"nothing for {wanted} in this {source.container}; it is for {_targets(objects)}:\n{listing(objects)}",
+            f"nothing for {wanted} in this {source.container}; it is for {_targets(objects)}:\n"
+            + listing(objects),
             path=source.path, kind="no_such_target",
         )  # fmt: skip
     name, how = None, None
