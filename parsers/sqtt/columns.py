@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from isaprof.parsers.sqtt.header import StreamHeader, read_header
+from isaprof.parsers.sqtt.header import Buffer, StreamHeader, read_header
 from isaprof.parsers.sqtt.layout import NO_OP, NO_SIMD, NO_WAVE
-from isaprof.parsers.sqtt.walk import PIECE, Buffer, Walk, compiled
+from isaprof.parsers.sqtt.walk import PIECE, Walk, compiled
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +118,17 @@ def _all(walk: Walk) -> Columns:
     if len(parts) == 1:
         return parts[0]
     end = parts[-1]
-    join = (np.concatenate([getattr(p, n) for p in parts]) for n in ("time", "type", "wave", "simd", "op"))
-    return Columns(walk.header, *join, end.cut_bits, end.cut_kind, end.damaged)
+    return Columns(
+        walk.header,
+        np.concatenate([p.time for p in parts]),
+        np.concatenate([p.type for p in parts]),
+        np.concatenate([p.wave for p in parts]),
+        np.concatenate([p.simd for p in parts]),
+        np.concatenate([p.op for p in parts]),
+        end.cut_bits,
+        end.cut_kind,
+        end.damaged,
+    )
 
 
 def _piece(walk: Walk, rows: int) -> Columns:

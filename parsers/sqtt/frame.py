@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isaprof.parsers.sqtt.chain import chain
-from isaprof.parsers.sqtt.header import StreamHeader, read_header
+from isaprof.parsers.sqtt.header import Buffer, StreamHeader, read_header
 from isaprof.parsers.sqtt.model import Generation, Packet
-from isaprof.parsers.sqtt.walk import PIECE, Buffer, Walk, compiled
+from isaprof.parsers.sqtt.walk import PIECE, Walk, compiled
 
 I64 = NDArray[np.int64]
 U64 = NDArray[np.uint64]

@@ -18,6 +18,9 @@ Second pass, the columns: each packet on its own, but for the running time.
 Positions are counted in nibbles from the begin of the block.
 """
 
+# numba functions have no types that mypy could check
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, assignment, untyped-decorator, misc"
+# mypy: disable-error-code="import-untyped, call-arg, var-annotated, unreachable"
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -88,13 +91,13 @@ def _load64(typingctx: Any, array: Any, index: Any) -> Any:
 
 
 @njit(inline="always")
-def _window(data, position):  # type: ignore[no-untyped-def]
+def _window(data, position):
     """60 or 64 bits from nibble ``position`` on."""
     return _load64(data, position >> np.uint64(1)) >> ((position & np.uint64(1)) << np.uint64(2))
 
 
 @njit(nogil=True)
-def _walk(data, step, head, position, end, pending, stop_clear, out, n):  # type: ignore[no-untyped-def]
+def _walk(data, step, head, position, end, pending, stop_clear, out, n):
     """One lane alone from ``position`` to ``end`` (see chain.chain).
 
     ``stop_clear``: return as soon as no extension bytes can follow.
@@ -121,7 +124,7 @@ def _walk(data, step, head, position, end, pending, stop_clear, out, n):  # type
 
 
 @njit(nogil=True)
-def _walk4(data, step, head, position, lane, size, pending, out, counts, ends):  # type: ignore[no-untyped-def]
+def _walk4(data, step, head, position, lane, size, pending, out, counts, ends):
     """The four lanes of one block; lane k writes its starts to ``out[k]``."""
     one, low, mask = np.uint64(1), np.uint64(0x3F), np.uint64(0xFF)
     e0, e1, e2, e3 = lane, lane * np.uint64(2), lane * np.uint64(3), size
@@ -199,7 +202,7 @@ def _walk4(data, step, head, position, lane, size, pending, out, counts, ends): 
 
 
 @njit(nogil=True)
-def _join(data, step, head, position, end, pending, found, count, out):  # type: ignore[no-untyped-def]
+def _join(data, step, head, position, end, pending, found, count, out):
     """Continue the true walk into a lane until it meets a start ``found`` there.
 
     Returns (packets written to ``out``, first valid place of ``found``, position and pending state);
@@ -228,7 +231,7 @@ def _join(data, step, head, position, end, pending, found, count, out):  # type:
 
 
 @njit(nogil=True)
-def _heads(starts, count, time, kind, listed, special):  # type: ignore[no-untyped-def]
+def _heads(starts, count, time, kind, listed, special):
     """Type of the packets that begin at ``starts[:count]``, and in ``time`` the step of each.
 
     Lists those that name a wave, SIMD or operation, and those whose step depends on more than their
@@ -250,7 +253,7 @@ def _heads(starts, count, time, kind, listed, special):  # type: ignore[no-untyp
 
 
 @njit(nogil=True)
-def _stamps(data, starts, special, q, rule, time):  # type: ignore[no-untyped-def]
+def _stamps(data, starts, special, q, rule, time):
     """Steps of the TIMESTAMPs ``special[:q]`` that move the clock by their value."""
     for k in range(q):
         i = special[k]
@@ -263,7 +266,7 @@ def _stamps(data, starts, special, q, rule, time):  # type: ignore[no-untyped-de
 
 
 @njit(nogil=True)
-def _resets(begin, starts, count, special, q, tables, rule, whole, end, state, time, kind):  # type: ignore[no-untyped-def]
+def _resets(begin, starts, count, special, q, tables, rule, whole, end, state, time, kind):
     """gfx9: steps become times, up to the last of ``special[:q]``; returns the place after it.
 
     A packet that resets the clock sets it to the TIMESTAMP that follows; where another reset or the end
@@ -313,7 +316,7 @@ def _resets(begin, starts, count, special, q, tables, rule, whole, end, state, t
 @njit(nogil=True)
 def _times(
     data, begin, starts, count, tables, rule, whole, end, state, time, kind, listed, special
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     """Time and type of the packets that begin at ``starts[:count]``.
 
     Lists those that name a wave, SIMD or operation. Returns (how many are listed, packets handled): fewer
@@ -357,7 +360,7 @@ def _times(
 
 
 @njit(nogil=True)
-def _fields(data, starts, count, listed, m, tables, wave, simd, op):  # type: ignore[no-untyped-def]
+def _fields(data, starts, count, listed, m, tables, wave, simd, op):
     """Wave, SIMD and operation of the packets that begin at ``starts[:count]``, ``listed[:m]`` having any."""
     _, _, field, _ = tables
     byte = np.uint64(0xFF)
@@ -380,7 +383,7 @@ def _fields(data, starts, count, listed, m, tables, wave, simd, op):  # type: ig
 
 
 @njit(nogil=True)
-def _payloads(data, begin, starts, count, tables, bit, payload):  # type: ignore[no-untyped-def]
+def _payloads(data, begin, starts, count, tables, bit, payload):
     """First bit and bits of the packets that begin at ``starts[:count]``."""
     _, _, _, width = tables
     one, byte = np.uint64(1), np.uint64(0xFF)
@@ -402,7 +405,7 @@ def _payloads(data, begin, starts, count, tables, bit, payload):  # type: ignore
 def _fill(
     data, begin, starts, tables, rule, whole, end, state,
     listed, special, time, kind, wave, simd, op, bit, payload, row,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     """All columns of the packets that begin at ``starts``, from ``row`` on; the next free row.
 
     Either ``wave``, ``simd`` and ``op`` or ``bit`` and ``payload`` are None: numba compiles one
@@ -431,7 +434,7 @@ def _fill(
 def decode(
     data, offset, stop, tables, rule, whole, end, state, scratch,
     time, kind, wave, simd, op, bit, payload,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     """Packets from ``state`` on into the columns, until they are full or ``stop`` is reached.
 
     ``data``: bytes from byte ``offset`` of the buffer on, readable ``SLACK`` beyond nibble ``stop``.
@@ -495,7 +498,7 @@ def decode(
 
 
 @_cached
-def predict(kind, wave, op, role, index, moves, recent):  # type: ignore[no-untyped-def]
+def predict(kind, wave, op, role, index, moves, recent):
     """gfx1250: replace the prediction codes in ``wave`` of VALU packets by the waves they mean (255: none).
 
     ``recent``: the waves used last, newest first, kept from block to block. ``index``: place in that

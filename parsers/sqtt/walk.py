@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isaprof.parsers.sqtt import memory
 from isaprof.parsers.sqtt.compiled import kernels
 from isaprof.parsers.sqtt.header import Buffer, StreamHeader
 from isaprof.parsers.sqtt.layout import Layout, Unsupported, layout
@@ -85,7 +86,7 @@ class Walk:
         m = self.module
         here = int(self.state[m.POSITION])
         if here + 8 * m.LANE >= self.safe:
-            return self.end - here + 1
+            return int(self.end - here + 1)
         before = self.state.copy()
         rows, _ = self._decode(self.empty(m.BLOCK_ROWS, framing=framing), stop=here + 4 * m.LANE)
         used = int(self.state[m.POSITION]) - here
@@ -107,9 +108,8 @@ class Walk:
 
     def empty(self, rows: int, *, framing: bool = False) -> tuple[NDArray[Any] | None, ...]:
         """Columns to fill: time and type, then wave, SIMD and op, or bit and payload."""
-        time = np.empty(rows, np.int64)
         if framing:
-            return (time, np.empty(rows, np.int16), None, None, None, np.empty(rows, np.int64),
-                    np.empty(rows, np.uint64))  # fmt: skip
-        small = (np.empty(rows, d) for d in (np.int8, np.uint8, np.uint8, np.uint16))
-        return (time, *small, None, None)
+            time, bit, payload, kind = memory.columns(rows, np.int64, np.int64, np.uint64, np.int16)
+            return time, kind, None, None, None, bit, payload
+        time, op, kind, wave, simd = memory.columns(rows, np.int64, np.uint16, np.int8, np.uint8, np.uint8)
+        return time, kind, wave, simd, op, None, None

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isaprof.parsers.sqtt import compiled
+from isaprof.parsers.sqtt import compiled, memory
 from isaprof.parsers.sqtt.columns import Columns, decode_columns, iter_columns, reference
 from isaprof.parsers.sqtt.frame import PacketStream, frame, frame_reference, frames
 from isaprof.parsers.sqtt.generations import GENERATIONS
@@ -221,3 +221,19 @@ def test_first_run_says_what_it_does_and_later_ones_are_silent(tmp_path: Path) -
     assert str(tmp_path / "cache") in first.stderr
     assert first.stdout == second.stdout
     assert "compiled in" not in second.stderr
+
+
+def test_memory_is_used_again_only_when_nobody_holds_it() -> None:
+    memory.release()
+    a, b = memory.columns(1000, np.int64, np.uint8)
+    place = a.ctypes.data
+    tail = b[5:].view(np.int8)[::2]
+    del a, b
+    other, _ = memory.columns(1000, np.int64, np.uint8)
+    assert other.ctypes.data != place  # ``tail`` still lies there
+    del tail
+    again, _ = memory.columns(1000, np.int64, np.uint8)
+    assert again.ctypes.data == place
+    memory.release()
+    again[:] = 7
+    assert int(again.sum()) == 7000
