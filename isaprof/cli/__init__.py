@@ -20,6 +20,7 @@ VERBS: dict[str, str] = {
     "show": "isaprof.cli.show",
     "tui": "isaprof.cli.tui",
     "report": "isaprof.cli.report",
+    "extract": "isaprof.cli.extract",
     "disasm": "isaprof.cli.disasm",
     "asm": "isaprof.cli.asm",
     "suggest": "isaprof.cli.suggest",

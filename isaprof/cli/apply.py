@@ -35,6 +35,9 @@ def command(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print proof and diff, write nothing.")] = False,
     kernel: Annotated[str | None, typer.Option(help="Kernel, where the object has several.")] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Architecture, where the file holds objects for several.")
+    ] = None,
     launch: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Launch file (default: beside the object, else built in)."),
@@ -50,22 +53,27 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Rewrite a kernel by one transform, if it is proven safe and computes the same."""
+    from isaprof.cli.objects import open_object
     from isaprof.cli.progress import Bar
     from isaprof.files import read_bytes, write_new
     from isaprof.transforms.apply import prove_equal, rewrite
-    from isaprof.transforms.source import Source
+    from isaprof.transforms.source import Source, is_binary
     from isaprof.transforms.subject import parse_place
 
     _check_output(output, dry_run=dry_run, force=force)
     chosen, number, is_address = parse_place(transform)
-    data = read_bytes(source)
+    data = b"" if source.is_dir() else read_bytes(source)
+    assembly = not source.is_dir() and not is_binary(data)
+    if not assembly:
+        data, _, origin = open_object(source, target=target, kernel=kernel)
+        source, kernel = origin.path, origin.kernel
     text = Source.load(source, data)
     say: Callable[[str], None] = (lambda line: None) if as_json else print
     result = rewrite(
         text,
         chosen,
         kernel,
-        at=None if number is None else _selector(number, is_address, assembly=data[:4] != b"\x7fELF"),
+        at=None if number is None else _selector(number, is_address, assembly=assembly),
         where=transform.partition("@")[2] and f"{source} {transform.partition('@')[2]}",
         analysis=None if capture is None else _analysis(capture, text),
         note=lambda applied: _print_step(applied, say),

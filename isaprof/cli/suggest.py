@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,13 +22,18 @@ def command(
         typer.Argument(metavar="CAPTURE|KERNEL.co|KERNEL.s", help="What to look at; a capture has cycles."),
     ],
     kernel: Annotated[str | None, typer.Option(help="Kernel, where the object has several.")] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Architecture, where the file holds objects for several.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """List the rewrites that apply to a kernel, best first, with evidence, proof and expected gain."""
     from isaprof.transforms.subject import Subject
     from isaprof.transforms.suggest import limits_text, suggest
 
-    opened = Subject.open(subject, kernel)
+    opened = Subject.open(subject, kernel, target)
+    for note in opened.notes:
+        print(f"isaprof: note: {note}", file=sys.stderr)
     found = suggest(opened.context)
     if as_json:
         print(json.dumps(found.to_dict(opened)))

@@ -61,7 +61,7 @@ class Source:
     @classmethod
     def load(cls, path: str | Path, data: bytes) -> Source:
         """From the content ``data`` of a file: a code object (ELF), else assembly text."""
-        if is_object(data):
+        if data.startswith(b"\x7fELF"):
             return cls.of_object(data, str(path))
         try:
             return cls.of(data.decode(), str(path))
@@ -107,9 +107,9 @@ class Source:
         return number
 
 
-def is_object(data: bytes) -> bool:
-    """Whether the content of a file is ELF (a code object), not text."""
-    return data.startswith(b"\x7fELF")
+def is_binary(data: bytes) -> bool:
+    """Whether the content of a file is binary (a code object, or a file that holds some), not text."""
+    return b"\0" in data[:4096]
 
 
 def _split(line: str) -> tuple[str, str, str]:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from isaprof.codeobj.source import load_object
 from isaprof.errors import BadInput, UsageError
 from isaprof.files import read_bytes
 from isaprof.transforms.context import Context
 from isaprof.transforms.model import Finding
 from isaprof.transforms.registry import find
-from isaprof.transforms.source import Source, is_object
+from isaprof.transforms.source import Source, is_binary
 
 if TYPE_CHECKING:
     from isaprof.attribution.model import Analysis
@@ -28,15 +29,22 @@ class Subject:
     path: Path
     context: Context
     source: Source | None = None  #: for assembly files only
+    notes: tuple[str, ...] = ()  #: what the user has to know about the choice of the object
 
     @classmethod
-    def open(cls, path: Path, kernel: str | None = None) -> Subject:
-        """Read ``path``; BadInput where it is neither of the three."""
-        if path.is_dir():
+    def open(cls, path: Path, kernel: str | None = None, target: str | None = None) -> Subject:
+        """Read ``path``; BadInput where it is neither of the three.
+
+        A file or folder that holds code objects counts as the one that
+        ``target`` and ``kernel`` choose.
+        """
+        if (path / "capture.json").is_file():
             return cls(path, capture_context(path, kernel))
-        data = read_bytes(path)
-        if is_object(data):
-            return cls(path, Context.of(data, kernel, path=str(path)))
+        data = b"" if path.is_dir() else read_bytes(path)
+        if path.is_dir() or is_binary(data):
+            data, _, origin = load_object(path, target=target, kernel=kernel)
+            context = Context.of(data, origin.kernel, path=origin.label, arch=origin.arch)
+            return cls(path, context, notes=origin.notes)
         source = Source.load(path, data)
         return cls(path, Context.of(source.data, kernel, path=str(path)), source)
 
