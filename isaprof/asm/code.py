@@ -26,6 +26,7 @@ _NEAR = 8
 #: words that fill gaps: zero, s_nop 0, s_code_end
 _FILL = frozenset({0, 0xBF800000, 0xBF9F0000})
 _LONG_RUN = 4
+_COMMENT = re.compile(r"\s*/\*.*?\*/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,11 @@ def _wave_size(co: CodeObject) -> int:
     sizes = [k.wave_size for k in co.kernels]
     usual: int = tables.family_table(co.arch)["wave_sizes"][0]
     return max(set(sizes), key=lambda w: (sizes.count(w), w == usual)) if sizes else usual
+
+
+def bare(text: str) -> str:
+    """``text`` without LLVM's comments: gfx1250's name the register that s_set_vgpr_msb makes of another."""
+    return _COMMENT.sub("", text) if "/*" in text else text
 
 
 def branch_target(pc: int, text: str) -> int | None:

@@ -72,18 +72,18 @@ def compare(a: Facets, b: Facets) -> Outcome:
         found.extend(differences[:_LISTED])
 
     for key in ("e_flags", "abi_version", "target"):
-        add(key, _maps(key, {key: a.header[key]}, {key: b.header[key]}))
-    add("descriptors", _maps("descriptor", _hex(a.descriptors), _hex(b.descriptors)))
-    add("descriptors", _maps("descriptor entry", a.entries, b.entries))
+        add(key, maps(key, {key: a.header[key]}, {key: b.header[key]}))
+    add("descriptors", maps("descriptor", _hex(a.descriptors), _hex(b.descriptors)))
+    add("descriptors", maps("descriptor entry", a.entries, b.entries))
     differences, encodings = _text(a, b)
     add("text", differences)
     add("metadata", _metadata(a, b))
-    add("notes", _counters("note", Counter(a.notes), Counter(b.notes)))
-    add("symbols", _counters("symbol", a.symbols, b.symbols))
-    add("dynamic_symbols", _counters("dynamic symbol", a.dynamic, b.dynamic))
-    add("sections", _maps("section", a.shapes, b.shapes))
-    add("data", _data(a.data, b.data))
-    add("relocations", _counters("relocation", a.relocations, b.relocations))
+    add("notes", counters("note", Counter(a.notes), Counter(b.notes)))
+    add("symbols", counters("symbol", a.symbols, b.symbols))
+    add("dynamic_symbols", counters("dynamic symbol", a.dynamic, b.dynamic))
+    add("sections", maps("section", a.shapes, b.shapes))
+    add("data", compare_data(a.data, b.data))
+    add("relocations", counters("relocation", a.relocations, b.relocations))
     return Outcome(checks, tuple(found), tuple(encodings), total)
 
 
@@ -91,12 +91,12 @@ def _hex(raw: Mapping[str, bytes]) -> dict[str, str]:
     return {name: data.hex(" ", 4) for name, data in raw.items()}
 
 
-def _maps(part: str, a: Mapping[str, str], b: Mapping[str, str]) -> list[Difference]:
+def maps(part: str, a: Mapping[str, str], b: Mapping[str, str]) -> list[Difference]:
     names = dict.fromkeys([*a, *b])
     return [Difference(part, n, a.get(n), b.get(n)) for n in names if a.get(n) != b.get(n)]
 
 
-def _counters(part: str, a: Counter[Any], b: Counter[Any]) -> list[Difference]:
+def counters(part: str, a: Counter[Any], b: Counter[Any]) -> list[Difference]:
     """Members of one side only; two of the same name make one difference."""
     gone: dict[str, list[str]] = {}
     new: dict[str, list[str]] = {}
@@ -126,7 +126,7 @@ def describe(fields: tuple[Any, ...]) -> str:
     return " ".join(parts)
 
 
-def _data(a: Mapping[str, bytes], b: Mapping[str, bytes]) -> list[Difference]:
+def compare_data(a: Mapping[str, bytes], b: Mapping[str, bytes]) -> list[Difference]:
     out = []
     for name in dict.fromkeys([*a, *b]):
         x, y = a.get(name), b.get(name)
@@ -146,7 +146,7 @@ def _size(data: bytes | None) -> str | None:
 
 def _metadata(a: Facets, b: Facets) -> list[Difference]:
     """The metadata as documents: path -> value."""
-    return _maps("metadata", flatten(a.co.metadata), flatten(b.co.metadata))
+    return maps("metadata", flatten(a.co.metadata), flatten(b.co.metadata))
 
 
 def flatten(value: Any, prefix: str = "") -> dict[str, str]:

@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from isaprof.asm.assemble import AssemblyErrors, build_facts, link, to_object
+from isaprof.asm.code import bare
 from isaprof.asm.disasm import Choices, Disassembly, Draft
 from isaprof.asm.facts import bits_comment
 from isaprof.asm.text_section import Writer, word_line
@@ -166,7 +167,7 @@ def _keep(draft: Draft, wrong: dict[int, bytes]) -> tuple[dict[int, str], int]:
     bits = 0
     for n in wrong:
         got = plain.get(n)
-        if got is not None and means.get(got) == rows[n][2]:
+        if got is not None and means.get(got) == bare(rows[n][2]):
             have = struct.unpack(f"<{len(got) // 4}I", got)
             differences = [
                 (4 * k, a, b) for k, (a, b) in enumerate(zip(have, rows[n][1], strict=True)) if a != b
@@ -190,7 +191,9 @@ def _texts(draft: Draft, encodings: Iterable[bytes]) -> dict[bytes, str]:
     wave = 64 if "+wavefrontsize64" in draft.code.mattr else None
     rows = disassemble_ranges([CodeRange(0, b"".join(todo))], draft.co.arch, wave_size=wave)
     return {
-        places[pc]: text for pc, words, text in rows if pc in places and 4 * len(words) == len(places[pc])
+        places[pc]: bare(text)
+        for pc, words, text in rows
+        if pc in places and 4 * len(words) == len(places[pc])
     }
 
 
