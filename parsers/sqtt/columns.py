@@ -137,8 +137,10 @@ def _piece(walk: Walk, rows: int) -> Columns:
     n = walk.run(columns)
     time, kind, wave, simd, op = (c[:n] for c in columns if c is not None)
     if walk.tables.index is not None:
+        from isaprof.parsers.sqtt.prediction import predict
+
         t = walk.tables
-        walk.module.predict(kind, wave, op, t.role, t.index, t.moves, walk.recent)
+        predict(kind, wave, op, t.role, t.index, t.moves, walk.recent)
     cut, cut_kind, damaged = walk.ending(kind)
     n -= cut > 0
     if damaged:

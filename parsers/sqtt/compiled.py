@@ -57,7 +57,7 @@ def _load() -> ModuleType | None:
     try:
         from isaprof.parsers.sqtt import kernel
 
-        kernel.compile_all()
+        _compile()
         _loaded = kernel
     except Exception as e:  # numba refuses a NumPy or Python newer than itself in several ways
         _refused = True
@@ -73,3 +73,29 @@ def _load() -> ModuleType | None:
         )
         _say(f"compiled in {time.monotonic() - begin:.1f} s, {kept}")
     return _loaded
+
+
+def _compile() -> None:
+    """Compile what decoding needs, or load it from the cache: a call of every function, on nothing."""
+    import numpy as np
+
+    from isaprof.parsers.sqtt import kernel, prediction
+
+    data = np.zeros(2 * kernel.SLACK, np.uint8)
+    data.flags.writeable = False
+    tables = (
+        np.ones(256, np.uint8), np.zeros(1 << 16, np.uint32), np.zeros(256, np.uint64),
+        np.zeros(256, np.uint8),
+    )  # fmt: skip
+    rule, state = np.zeros(kernel.RULES, np.uint64), np.zeros(kernel.STATE, np.int64)
+    time, kind, small, op = (
+        np.zeros(0, np.int64),
+        np.zeros(0, np.int8),
+        np.zeros(0, np.uint8),
+        np.zeros(0, np.uint16),
+    )
+    scratch = np.empty(kernel.SCRATCH, np.uint64)
+    shared = data, 0, 0, tables, rule, data, 0, state, scratch
+    kernel.decode(*shared, time, kind, small, small, op, None, None)
+    kernel.decode(*shared, time, np.zeros(0, np.int16), None, None, None, time, np.zeros(0, np.uint64))
+    prediction.predict(kind, small, op, small, np.zeros(16, np.int64), small, np.zeros(6, np.int64))

@@ -1,9 +1,8 @@
 """The compiled decoder: packet starts, times and fields in two passes over each block of a buffer.
 
-Everything numba compiles for the decoder is in this one file, because numba's
-cache on disk notices changes of the file of a function, not of the functions
-it calls in other files. The kernels know no generation: what differs is in the
-tables of :mod:`isaprof.parsers.sqtt.layout`.
+All functions that call each other are in this one file, because numba's cache
+on disk notices changes of a function's own file only. The kernels know no
+generation: what differs is in the tables of :mod:`isaprof.parsers.sqtt.layout`.
 
 First pass, the walk: the start of a packet follows from the length of the one
 before, so its speed is bound by latency (load, look-up, add). A block is cut
@@ -13,9 +12,7 @@ walk of lane k-1 is continued into lane k until it meets a start found there
 with the same state, and from there on lane k is right. If they never meet, the
 lane is walked again: the result does not depend on the guess.
 
-Second pass, the columns: each packet on its own, but for the running time.
-
-Positions are counted in nibbles from the begin of the block.
+Second pass, the columns: each packet on its own, but for the running time. Positions are counted in nibbles from the begin of the block.
 """
 
 # numba functions have no types that mypy could check
@@ -68,7 +65,7 @@ _RUN = 15
 _STRETCH = 1 << 9
 
 
-def _cached(function: Callable[..., Any]) -> Any:
+def cached(function: Callable[..., Any]) -> Any:
     """Compile with the cache on disk; without one where no place for it can be written to."""
     try:
         return njit(nogil=True, cache=True)(function)
@@ -430,7 +427,7 @@ def _fill(
     return row
 
 
-@_cached
+@cached
 def decode(
     data, offset, stop, tables, rule, whole, end, state, scratch,
     time, kind, wave, simd, op, bit, payload,
@@ -495,56 +492,6 @@ def decode(
         state[POSITION] = np.int64(begin + position)
         state[PENDING] = np.int64(pending)
     return row, True
-
-
-@_cached
-def predict(kind, wave, op, role, index, moves, recent):
-    """gfx1250: replace the prediction codes in ``wave`` of VALU packets by the waves they mean (255: none).
-
-    ``recent``: the waves used last, newest first, kept from block to block. ``index``: place in that
-    list by prediction code; ``role``: 1 for packet numbers of VALU_INST, 2 of INST; ``moves``: 1 for the
-    operations of INST packets that move their wave to the front.
-    """
-    for i in range(len(kind)):
-        part = role[np.uint8(kind[i])]
-        if part == 1:
-            slot = recent[index[wave[i]]]
-            wave[i] = np.uint8(255) if slot < 0 else np.uint8(slot)
-            if slot < 0:
-                continue
-        elif part == 2 and moves[op[i]]:
-            slot = np.int64(wave[i])
-        else:
-            continue
-        k = 0
-        while k < len(recent) - 1 and recent[k] != slot:
-            k += 1
-        while k > 0:
-            recent[k] = recent[k - 1]
-            k -= 1
-        recent[0] = slot
-
-
-def compile_all() -> None:
-    """Compile what decoding needs, or load it from the cache: a call of every function, on nothing."""
-    data = np.zeros(2 * SLACK, np.uint8)
-    data.flags.writeable = False
-    tables = (
-        np.ones(256, np.uint8), np.zeros(1 << 16, np.uint32), np.zeros(256, np.uint64),
-        np.zeros(256, np.uint8),
-    )  # fmt: skip
-    rule, state = np.zeros(RULES, np.uint64), np.zeros(STATE, np.int64)
-    time, kind, small, op = (
-        np.zeros(0, np.int64),
-        np.zeros(0, np.int8),
-        np.zeros(0, np.uint8),
-        np.zeros(0, np.uint16),
-    )
-    scratch = np.empty(SCRATCH, np.uint64)
-    shared = data, 0, 0, tables, rule, data, 0, state, scratch
-    decode(*shared, time, kind, small, small, op, None, None)
-    decode(*shared, time, np.zeros(0, np.int16), None, None, None, time, np.zeros(0, np.uint64))
-    predict(kind, small, op, small, np.zeros(16, np.int64), small, np.zeros(6, np.int64))
 
 
 def cache_path() -> str | None:

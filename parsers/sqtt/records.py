@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
 
 from isaprof.parsers.sqtt.header import StreamHeader
 from isaprof.parsers.sqtt.model import Cat, State
 
 
+def _column() -> array[int]:
+    """64-bit integers: a fifth of the memory of a list."""
+    return array("q")
+
+
 @dataclass(slots=True)
 class Records:
-    """Instruction records of one wave, as parallel lists in program order (cycles).
+    """Instruction records of one wave, as parallel columns in program order (cycles).
 
     ``pcs``: record number -> absolute byte address of a record whose address is
     known other than from the record before it (wave start, after jumps through
@@ -19,9 +29,9 @@ class Records:
     """
 
     category: list[Cat] = field(default_factory=list)
-    time: list[int] = field(default_factory=list)
-    duration: list[int] = field(default_factory=list)
-    stall: list[int] = field(default_factory=list)
+    time: array[int] = field(default_factory=_column)
+    duration: array[int] = field(default_factory=_column)
+    stall: array[int] = field(default_factory=_column)
     pcs: dict[int, int | None] = field(default_factory=dict)
     lines: list[int | None] = field(default_factory=list)
     unfinished: set[int] = field(default_factory=set)  #: records issued but never completed
@@ -44,19 +54,72 @@ class Records:
         self.pcs = {k - (k > i): v for k, v in self.pcs.items() if k != i}
         self.unfinished = {k - (k > i) for k in self.unfinished if k != i}
 
-    def insert(self, i: int, category: Cat, time: int, duration: int, stall: int) -> None:
-        """Put a record before record ``i``; known addresses move with theirs."""
-        self.pcs = {k + (k >= i): v for k, v in self.pcs.items()}
-        self.unfinished = {k + (k >= i) for k in self.unfinished}
-        self.category.insert(i, category)
-        self.time.insert(i, time)
-        self.duration.insert(i, duration)
-        self.stall.insert(i, stall)
+    def apply(self, edits: Edits) -> None:
+        """Carry out ``edits`` in one pass; known addresses and unfinished marks move with their records."""
+        if not edits:
+            return
+        old: tuple[Any, Any, Any, Any, Any] = (
+            self.category,
+            self.time,
+            self.duration,
+            self.stall,
+            self.lines,
+        )
+        new: tuple[Any, Any, Any, Any, Any] = ([], array("q"), array("q"), array("q"), [])
+        done = 0
+        moves: list[tuple[int, int]] = [(0, 0)]  # from this record on, numbers change by so much
+        for i, row in edits.rows:
+            for a, b in zip(new, old, strict=True):
+                a.extend(b[done:i])
+            done = i
+            if row is None:
+                done = i + 1
+            else:
+                for a, value in zip(new, row, strict=True):
+                    a.append(value)
+            moves.append((done, len(new[0]) - done))
+        for a, b in zip(new, old, strict=True):
+            a.extend(b[done:])
+        self.category, self.time, self.duration, self.stall, self.lines = new
+        gone = {i for i, row in edits.rows if row is None}
+        starts = [m[0] for m in moves]
+
+        def moved(i: int) -> int:
+            return i + moves[bisect_right(starts, i) - 1][1]
+
+        self.pcs = {moved(k): v for k, v in self.pcs.items() if k not in gone}
+        self.unfinished = {moved(k) for k in self.unfinished if k not in gone}
 
     def swap(self, i: int, j: int) -> None:
         self.category[i], self.category[j] = self.category[j], self.category[i]
         for column in (self.time, self.duration, self.stall):
             column[i], column[j] = column[j], column[i]
+
+
+@dataclass(slots=True)
+class Edits:
+    """Records to delete and to insert, in ascending order; made all at once by :meth:`Records.apply`."""
+
+    #: record number, and None (delete it) or what to put before it: category, time, duration, stall, line
+    rows: list[tuple[int, tuple[Cat, int, int, int, int] | None]] = field(default_factory=list)
+    last_deleted: int = -1
+
+    def __bool__(self) -> bool:
+        return bool(self.rows)
+
+    def delete(self, i: int) -> None:
+        self.rows.append((i, None))
+        self.last_deleted = i
+
+    def insert(self, i: int, category: Cat, time: int, duration: int, line: int) -> None:
+        """Put a record without a stall before record ``i``."""
+        self.rows.append((i, (category, time, duration, 0, line)))
+
+    def end_before(self, i: int) -> int | None:
+        """End of a record that was inserted just before record ``i``."""
+        if not self.rows or self.rows[-1][0] != i or self.rows[-1][1] is None:
+            return None
+        return self.rows[-1][1][1] + self.rows[-1][1][2]
 
 
 @dataclass(slots=True)
@@ -90,6 +153,30 @@ class Timeline:
             self.add(s, after)
             at += n
 
+    def overwrite_all(self, stretches: Sequence[tuple[int, int]], state: State) -> None:
+        """:meth:`overwrite` for many stretches (begin, cycles), in one pass where they ascend."""
+        plain = all(a >= 0 and n >= 0 for a, n in stretches)
+        if not plain or any(a + n > b for (a, n), (b, _) in pairwise(stretches)):
+            for begin, cycles in stretches:
+                self.overwrite(begin, cycles, state)
+            return
+        old, self.runs = self.runs, []
+        at = k = 0
+        for s, n in old:
+            here, end = at, at + n
+            while k < len(stretches) and stretches[k][0] < end:
+                begin, cycles = stretches[k]
+                self.add(s, min(begin, end) - here)
+                here = max(here, begin)
+                stop = begin + cycles
+                self.add(state, min(stop, end) - here)
+                here = max(here, min(stop, end))
+                if stop > end:
+                    break
+                k += 1
+            self.add(s, end - here)
+            at = end
+
 
 @dataclass(slots=True)
 class Wave:
@@ -109,6 +196,15 @@ class Wave:
     stitched: bool = True
     records: Records = field(default_factory=Records)
     timeline: Timeline = field(default_factory=Timeline)
+
+
+#: what waves of other units share: nothing is ever added to them
+NO_RECORDS, NO_TIMELINE = Records(), Timeline()
+
+
+def untraced(cu: int, simd: int, slot: int, begin: int, **more: Any) -> Wave:
+    """A wave that can have no records."""
+    return Wave(cu, simd, slot, begin, records=NO_RECORDS, timeline=NO_TIMELINE, **more)
 
 
 @dataclass(frozen=True, slots=True)

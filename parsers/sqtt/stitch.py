@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from isaprof.parsers.sqtt.codemap import CodeMap, Line
 from isaprof.parsers.sqtt.model import Cat, State, StitchRules
-from isaprof.parsers.sqtt.records import Wave
+from isaprof.parsers.sqtt.records import Edits, Wave
 
 #: lines passed without a match before the walk is given up
 _MAX_MISSES = 1000
@@ -35,8 +35,16 @@ class _Walk:
         self.i = 0
         self.line = -1
         self.early = 0
+        self.edits = Edits()
+        self.waits: list[tuple[int, int]] = []  # stretches of the timeline that become WAIT
 
     def run(self) -> bool:
+        matched = self._walk()
+        self.r.apply(self.edits)
+        self.wave.timeline.overwrite_all(self.waits, State.WAIT)
+        return matched and self._finish()
+
+    def _walk(self) -> bool:
         r = self.r
         r.lines = [None] * len(r)
         misses = 0
@@ -67,12 +75,12 @@ class _Walk:
             misses = 0 if matched else misses + 1
             if misses > _MAX_MISSES:
                 return False
-        return self._finish()
+        return True
 
     # -- steps --------------------------------------------------------------
     def _take(self, i: int, following: int) -> bool:
         self.r.lines[i] = self.line
-        self.i = i + 1
+        self.i = i + 2 if self.edits.last_deleted == i + 1 else i + 1
         self.line = following
         return True
 
@@ -137,11 +145,11 @@ class _Walk:
         if i + 1 >= len(r) or r.category[i + 1] is not Cat.IMMED or i + 1 in r.pcs:
             return
         begin, end, entry = r.time[i], r.end(i + 1), r.end(i)
-        r.delete(i + 1)
-        del r.lines[i + 1]
+        # the record that goes ends where this one ends from now on, so it may stay in its place for the while
+        self.edits.delete(i + 1)
         r.category[i] = Cat.IMMED
         r.duration[i] = r.stall[i] = end - begin
-        self.wave.timeline.overwrite(begin - self.wave.begin, entry - begin, State.WAIT)
+        self.waits.append((begin - self.wave.begin, entry - begin))
 
     def _scale(self, i: int) -> None:
         """A matrix instruction with its scale load: one issue slot more, before it if there is room."""
@@ -180,16 +188,16 @@ class _Walk:
     def _insert_wait(self, i: int) -> None:
         """gfx12 s_barrier_wait writes no packet: it lasts from the record before to the record after."""
         r = self.r
-        begin = r.end(i - 1) if i else self.wave.begin
+        begin = self.edits.end_before(i)
+        if begin is None:
+            begin = r.end(i - 1) if i else self.wave.begin
         cycles = r.time[i] - begin
         if cycles <= 0:
             r.time[i] += 1
             r.duration[i] = max(r.duration[i] - 1, 0)
             r.stall[i] = min(r.stall[i], r.duration[i])
             cycles = max(r.time[i] - begin, 0)
-        r.insert(i, Cat.IMMED, begin, cycles, 0)
-        r.lines.insert(i, self.line)
-        self.i = i + 1
+        self.edits.insert(i, Cat.IMMED, begin, cycles, self.line)
 
     def _finish(self) -> bool:
         r = self.r

@@ -91,7 +91,7 @@ class Walk:
         rows, _ = self._decode(self.empty(m.BLOCK_ROWS, framing=framing), stop=here + 4 * m.LANE)
         used = int(self.state[m.POSITION]) - here
         self.state = before
-        return int((self.end - here) / max(used, 1) * rows * 1.06) + m.BLOCK_ROWS // 4
+        return int((self.end - here) / max(used, 1) * rows * 1.06) + int(m.BLOCK_ROWS) // 4
 
     def ending(self, kind: NDArray[Any]) -> tuple[int, str | None, bool]:
         """Bits and kind of the packet that the end of the buffer cuts, and whether times left the range."""

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from isaprof.parsers.sqtt.control import Control
-from isaprof.parsers.sqtt.frame import PacketStream
 from isaprof.parsers.sqtt.generations import gfx9
+from isaprof.parsers.sqtt.header import StreamHeader
 from isaprof.parsers.sqtt.model import Act, Cat, State
-from isaprof.parsers.sqtt.records import CounterSample, EngineTrace, Event, OccupancyEvent, Wave
+from isaprof.parsers.sqtt.records import CounterSample, EngineTrace, Event, OccupancyEvent, Wave, untraced
 
 #: cycles of one issue slot
 _SLOT = 4
@@ -46,8 +46,9 @@ class _Open:
 class Gfx9Waves:
     """Builds the waves of one engine, packet by packet."""
 
-    def __init__(self, stream: PacketStream, out: EngineTrace, control: Control) -> None:
-        self.stream, self.out, self.control = stream, out, control
+    def __init__(self, header: StreamHeader, out: EngineTrace, control: Control) -> None:
+        self.header, self.out, self.control = header, out, control
+        self.unstarted: list[OccupancyEvent] = []  # starts at time 0 of waves that only an end was seen of
         self.phase = 0
         self.open: dict[tuple[int, int], _Open] = {}  # (simd, slot) of the target CU
         self.others: dict[tuple[int, int, int], Wave] = {}
@@ -78,12 +79,17 @@ class Gfx9Waves:
         self._check(slot)
         if sh:
             return
-        if count > self.stream.generation.max_threads:
+        if count > self.header.generation.max_threads:
             self._context(t, cu, simd, slot)
             return
         target = self._is_target(cu, simd)
         entry = self.control.entry(me, pipe)
-        wave = Wave(cu, simd, slot, t, threads=count or None, entry=entry, target=target)
+        wave = (
+            Wave(cu, simd, slot, t, entry=entry, target=True)
+            if target
+            else untraced(cu, simd, slot, t, entry=entry)
+        )
+        wave.threads = count or None
         wave.dispatch = self.out.dispatches - 1 if self.out.dispatches else None
         self._close_stale(wave, t)
         self.out.waves.append(wave)
@@ -101,12 +107,12 @@ class Gfx9Waves:
             stale.end = max(t - _SLOT, stale.begin)
 
     def _is_target(self, cu: int, simd: int) -> bool:
-        h = self.stream.header
+        h = self.header
         return cu == h.target_cu and bool(h.simd_mask >> simd & 1)
 
     def _check(self, slot: int) -> None:
-        if slot > self.stream.generation.max_slot:
-            raise StreamError(f"wave slot {slot}, but a SIMD has {self.stream.generation.max_slot + 1}")
+        if slot > self.header.generation.max_slot:
+            raise StreamError(f"wave slot {slot}, but a SIMD has {self.header.generation.max_slot + 1}")
 
     def _context(self, t: int, cu: int, simd: int, slot: int) -> None:
         """WAVE_START with a context-switch code: save first, then restore."""
@@ -133,9 +139,9 @@ class Gfx9Waves:
         else:
             wave = self.others.pop((cu, simd, slot), None)
         if wave is None:
-            wave = Wave(cu, simd, slot, 0, start_seen=False)
+            wave = untraced(cu, simd, slot, 0, start_seen=False)
             self.out.waves.append(wave)
-            self.out.occupancy.insert(0, OccupancyEvent(0, cu, simd, slot, True, None))
+            self.unstarted.append(OccupancyEvent(0, cu, simd, slot, True, None))
         wave.end, wave.end_seen, entry = t, True, wave.entry
         self.out.occupancy.append(OccupancyEvent(t, cu, simd, slot, False, entry))
 
@@ -144,7 +150,7 @@ class Gfx9Waves:
         self._check(slot)
         o = self.open.get((simd, slot))
         if o is None:
-            h = self.stream.header
+            h = self.header
             wave = Wave(h.target_cu, simd, slot, t, target=True, start_seen=False)
             wave.records.pcs[0] = None
             self.out.waves.append(wave)
@@ -280,6 +286,7 @@ class Gfx9Waves:
 
     def close(self) -> None:
         """End of the stream: waves still running end with their last record."""
+        self.out.occupancy[:0] = reversed(self.unstarted)
         for o in self.open.values():
             r = o.wave.records
             o.wave.end = max([o.wave.begin, *(r.end(i) for i in range(len(r)))]) + _SLOT

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from isaprof.parsers.sqtt.control import Control
-from isaprof.parsers.sqtt.frame import PacketStream
 from isaprof.parsers.sqtt.generations import MISC_FLAGS
+from isaprof.parsers.sqtt.header import StreamHeader
 from isaprof.parsers.sqtt.model import Act, Cat, Op, Scale, State
-from isaprof.parsers.sqtt.records import EngineTrace, Event, OccupancyEvent, Wave
+from isaprof.parsers.sqtt.records import EngineTrace, Event, OccupancyEvent, Wave, untraced
 
 _UNTRACED = Op(Cat.NONE, 0, Act.IGNORE)
 #: shader array in the cu number of a Capture
@@ -47,10 +47,11 @@ class _Open:
 class RdnaWaves:
     """Builds the waves of one engine, packet by packet."""
 
-    def __init__(self, stream: PacketStream, out: EngineTrace, control: Control) -> None:
-        self.stream, self.out, self.control = stream, out, control
-        g = stream.generation
-        cycles = stream.header.cycles or {}
+    def __init__(self, header: StreamHeader, out: EngineTrace, control: Control) -> None:
+        self.header, self.out, self.control = header, out, control
+        self.unstarted: list[OccupancyEvent] = []  # starts at time 0 of waves that only an end was seen of
+        g = header.generation
+        cycles = header.cycles or {}
         self.ops: dict[int, tuple[Op, int]] = {
             code: (op, self._cycles(op, cycles.get(op.scale, 1))) for code, op in g.ops.items()
         }
@@ -66,7 +67,7 @@ class RdnaWaves:
 
     def handlers(self) -> dict[str, tuple[Callable[..., None], tuple[str, ...]]]:
         """Packet kind -> (method, fields it takes after the time)."""
-        g = self.stream.generation
+        g = self.header.generation
         start = ("sa", "simd", "wgp", "wave", "me", "pipe", "count")
         shader = ("exec", "sdt", "data")
         predicted = g.wave_prediction is not None
@@ -93,11 +94,11 @@ class RdnaWaves:
 
     # -- waves --------------------------------------------------------------
     def _is_target(self, sa: int, simd: int, wgp: int) -> bool:
-        h = self.stream.header
+        h = self.header
         return wgp == h.target_cu and sa == h.target_sa and bool(h.simd_mask >> simd & 1)
 
     def start(self, t: int, sa: int, simd: int, wgp: int, slot: int, me: int, pipe: int, count: int) -> None:
-        g = self.stream.generation
+        g = self.header.generation
         cu = wgp | sa << SA_SHIFT
         target = self._is_target(sa, simd, wgp)
         if count in g.context_codes:
@@ -105,7 +106,11 @@ class RdnaWaves:
             return
         entry = self.control.entry(me, pipe)
         threads = count - g.thread_bias
-        wave = Wave(cu, simd, slot, t, entry=entry, target=target)
+        wave = (
+            Wave(cu, simd, slot, t, entry=entry, target=True)
+            if target
+            else untraced(cu, simd, slot, t, entry=entry)
+        )
         wave.threads = threads if 1 <= threads <= g.max_threads else None
         wave.dispatch = self.out.dispatches - 1 if self.out.dispatches else None
         self._close_stale(wave, t)
@@ -154,9 +159,9 @@ class RdnaWaves:
         else:
             wave = self.others.pop((cu, simd, slot), None)
         if wave is None:
-            wave = Wave(cu, simd, slot, 0, start_seen=False)
+            wave = untraced(cu, simd, slot, 0, start_seen=False)
             self.out.waves.append(wave)
-            self.out.occupancy.insert(0, OccupancyEvent(0, cu, simd, slot, True, None))
+            self.unstarted.append(OccupancyEvent(0, cu, simd, slot, True, None))
         wave.end, wave.end_seen = t, True
         self.out.occupancy.append(OccupancyEvent(t, cu, simd, slot, False, wave.entry))
 
@@ -164,7 +169,7 @@ class RdnaWaves:
         """The running wave of a slot; opened here where its start was lost."""
         o = self.open.get(slot)
         if o is None:
-            h = self.stream.header
+            h = self.header
             cu = h.target_cu | h.target_sa << SA_SHIFT
             wave = Wave(cu, h.simd_mask.bit_length() - 1, slot, t, target=True, start_seen=False)
             wave.records.pcs[0] = None
@@ -211,7 +216,7 @@ class RdnaWaves:
         self._record(o, t, Cat.VALU, 1)
 
     def valu_predicted(self, t: int, wavetm: int) -> None:
-        prediction = self.stream.generation.wave_prediction
+        prediction = self.header.generation.wave_prediction
         assert prediction is not None
         slot = self.recent[prediction[wavetm][0]]
         if slot >= 0:
@@ -230,7 +235,7 @@ class RdnaWaves:
         if op.act is Act.OTHER_SIMD:
             self.out.events.append(Event(t, f"other_simd_{op.category.name.lower()}", cycles))
             return
-        if code in self.stream.generation.prediction_ops:
+        if code in self.header.generation.prediction_ops:
             self._to_front(slot)
         if op.act is Act.IGNORE:
             return
@@ -313,7 +318,7 @@ class RdnaWaves:
     def reg(self, t: int, me: int, pipe: int, cs: int, register: int, value: int) -> None:
         if cs:
             self.control.compute(t, me, pipe, register, value)
-        if not cs or self.stream.generation.version < 3:
+        if not cs or self.header.generation.version < 3:
             self.control.config(t, register, value)
 
     def reg_init(self, t: int, kind: int, data: int) -> None:
@@ -346,6 +351,7 @@ class RdnaWaves:
 
     def close(self) -> None:
         """End of the stream: waves still running end with their last record."""
+        self.out.occupancy[:0] = reversed(self.unstarted)
         for o in self.open.values():
             r = o.wave.records
             o.wave.end = max([o.wave.begin, *(r.end(i) for i in range(len(r)))]) + 4
