@@ -149,24 +149,24 @@ def _metadata(a: Facets, b: Facets) -> list[Difference]:
     return maps("metadata", flatten(a.co.metadata), flatten(b.co.metadata))
 
 
-def flatten(value: Any, prefix: str = "") -> dict[str, str]:
-    """``{"kernels": [{"name": "x"}]}`` -> ``{"kernels[0].name": "'x'"}``; kernels go by name."""
+def flatten(value: Any, prefix: str = "", names: Mapping[str, str] | None = None) -> dict[str, str]:
+    """``{"kernels": [{".name": "x"}]}`` -> ``{"kernels[0].name": "'x'"}``; kernels go by their symbol.
+
+    ``names`` gives kernels the name they are compared under.
+    """
+    out: dict[str, str] = {}
     if isinstance(value, Mapping) and value:
-        out: dict[str, str] = {}
         for key, item in value.items():
-            out.update(
-                flatten(
-                    item, f"{prefix}{key}" if str(key).startswith(".") or not prefix else f"{prefix}.{key}"
-                )
-            )
-        return out
-    if isinstance(value, list) and value:
-        out = {}
+            dot = "" if not prefix or str(key).startswith(".") else "."
+            out.update(flatten(item, f"{prefix}{dot}{key}", names))
+    elif isinstance(value, list) and value:
         for i, item in enumerate(value):
             name = item.get(".symbol") if isinstance(item, Mapping) else None
-            out.update(flatten(item, f"{prefix}[{name if isinstance(name, str) else i}]"))
-        return out
-    return {prefix: repr(value)}
+            shown = (names or {}).get(name, name) if isinstance(name, str) else i
+            out.update(flatten(item, f"{prefix}[{shown}]", names))
+    else:
+        out[prefix] = repr(value)
+    return out
 
 
 def _text(a: Facets, b: Facets) -> tuple[list[Difference], list[Encoding]]:

@@ -107,7 +107,7 @@ def diff_objects(a: Facets, b: Facets) -> ObjectDiff:
         *_resources(a, b, names),
         *maps("descriptor entry", *_entries(left, right, names, match)),
         *_headers(a, b),
-        *maps("metadata", flatten(a.co.metadata), flatten(b.co.metadata)),
+        *maps("metadata", flatten(a.co.metadata), flatten(b.co.metadata, names=names)),
         *counters("note", _other_notes(a), _other_notes(b)),
         *_symbols("symbol", a.symbols, b.symbols, left, right, match),
         *_symbols("dynamic symbol", a.dynamic, b.dynamic, left, right, match),

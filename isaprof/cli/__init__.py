@@ -31,14 +31,19 @@ VERBS: dict[str, str] = {
     "launch-template": "isaprof.cli.launch_template",
 }
 
+#: verbs whose ``quick(args)`` reads plain command lines; it returns None for what typer has to read
+QUICK: dict[str, str] = {"roundtrip": "isaprof.cli.roundtrip_report"}
+
 
 def main(argv: list[str] | None = None) -> None:
     """Entry point. Exits with a code of :class:`isaprof.errors.ExitCode`."""
-    from isaprof.cli.app import build
-
     args = sys.argv[1:] if argv is None else argv
     try:
-        result = build(VERBS, import_module)(args=args, prog_name="isaprof", standalone_mode=False)
+        result = import_module(QUICK[args[0]]).quick(args[1:]) if args and args[0] in QUICK else None
+        if result is None:
+            from isaprof.cli.app import build
+
+            result = build(VERBS, import_module)(args=args, prog_name="isaprof", standalone_mode=False)
         code = result if isinstance(result, int) else ExitCode.OK
         sys.stdout.flush()
         if code == ExitCode.INTERRUPTED:  # how typer hands on Ctrl-C

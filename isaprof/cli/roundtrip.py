@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-
-from isaprof.errors import ExitCode
-
-if TYPE_CHECKING:
-    from isaprof.asm.prove import Proof
-
-_SHOWN = 10
 
 
 def command(
@@ -29,61 +20,6 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Prove that each object survives disassembly and reassembly: identical, equivalent or different."""
-    from isaprof.asm.find import jobs_of
-    from isaprof.asm.prove import prove_all
-    from isaprof.cli.progress import Bar
+    from isaprof.cli.roundtrip_report import run
 
-    jobs = jobs_of(paths, target)
-    with Bar() as bar:
-        proofs = prove_all(jobs, bar.update)
-    if as_json:
-        print(json.dumps({"schema_version": 1, "objects": [p.as_json() for p in proofs]}))
-    else:
-        _table(proofs)
-    if any(p.verdict == "different" for p in proofs):
-        return ExitCode.NO
-    return ExitCode.BAD_INPUT if any(p.verdict == "failed" for p in proofs) else ExitCode.OK
-
-
-def _table(proofs: list[Proof]) -> None:
-    rows = [("verdict", "target", "cov", "kernels", "instr", ".long", "bits", "object")]
-    for p in proofs:
-        version = "" if p.code_object_version is None else f"v{p.code_object_version}"
-        counts = (str(p.kernels), str(p.instructions), str(p.kept_as_words), str(p.with_bits))
-        rows.append((p.verdict, p.target, version, *(counts if p.error is None else ("",) * 4), p.path))
-    widths = [max(len(r[i]) for r in rows) for i in range(7)]
-    for r in rows:
-        cells = [
-            c.rjust(w) if 3 <= i <= 6 else c.ljust(w) for i, (c, w) in enumerate(zip(r, widths, strict=False))
-        ]
-        print("  ".join([*cells, r[7]]))
-    for p in proofs:
-        _details(p)
-    verdicts = [p.verdict for p in proofs]
-    parts = [
-        f"{verdicts.count(v)} {v}"
-        for v in ("identical", "equivalent", "different", "failed")
-        if v in verdicts or v in ("identical", "equivalent", "different")
-    ]
-    print(
-        f"{len(proofs)} objects: {', '.join(parts)}; of {sum(p.instructions for p in proofs)} instructions "
-        f"{sum(p.kept_as_words for p in proofs)} are kept as .long, {sum(p.with_bits for p in proofs)} have "
-        "their bits in a comment"
-    )
-
-
-def _details(p: Proof) -> None:
-    if p.error is not None:
-        print(f"\n{p.path}: {p.error}" if not p.error.startswith(p.path) else f"\n{p.error}")
-    if p.outcome is None or p.verdict == "identical":
-        return
-    print(f"\n{p.path}: {p.verdict}")
-    for e in p.outcome.encodings[:_SHOWN]:
-        print(f"  {e.address:#x} {e.text}: {', '.join(e.bits)}")
-    if len(p.outcome.encodings) > _SHOWN:
-        print(f"  ... {len(p.outcome.encodings)} encodings in all")
-    for d in p.outcome.differences[:_SHOWN]:
-        print(f"  {d.part} {d.where}\n    original {d.a or 'absent'}\n    rebuilt  {d.b or 'absent'}")
-    if p.outcome.count > _SHOWN:
-        print(f"  ... {p.outcome.count} differences in all")
-    sys.stdout.flush()
+    return run(paths, target, as_json=as_json)

@@ -20,6 +20,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from isaprof.errors import BadInput, EnvironmentProblem
+from isaprof.isa.tool_facts import remembered
 
 TRIPLE = "amdgcn-amd-amdhsa"
 INSTALL_HINT = "apt-get install llvm-22 lld-22"
@@ -173,6 +174,11 @@ def _sibling(tool: Path, name: str) -> Path | None:
 
 
 def _version(tool: Path) -> tuple[int, ...] | None:
+    said = remembered(tool, "version", lambda: _ask_version(tool))
+    return None if said is None else tuple(said)
+
+
+def _ask_version(tool: Path) -> tuple[int, ...] | None:
     try:
         text = run_tool([tool, "--version"], timeout=20).stdout
     except EnvironmentProblem:
@@ -184,9 +190,13 @@ def _version(tool: Path) -> tuple[int, ...] | None:
 @lru_cache(maxsize=64)
 def processors(mc: str) -> frozenset[str]:
     """AMDGPU processors that this ``llvm-mc`` lists (about 20 ms, cached in the process)."""
+    return frozenset(remembered(Path(mc), "processors", lambda: _ask_processors(mc)) or ())
+
+
+def _ask_processors(mc: str) -> list[str]:
     out = run_tool([mc, f"--triple={TRIPLE}", "--mcpu=help"], stdin="", timeout=20)
     cpus = (out.stdout + out.stderr).split("Available features", 1)[0]
-    return frozenset(re.findall(r"^\s+(gfx[0-9a-z-]+)\s+-\s", cpus, re.M))
+    return sorted(set(re.findall(r"^\s+(gfx[0-9a-z-]+)\s+-\s", cpus, re.M)))
 
 
 def assemble(source: str, arch: str, *, mattr: str | None = None, tools: Tools | None = None) -> bytes:
