@@ -16,7 +16,7 @@ from types import ModuleType
 #: bytes from which loading the compiled decoder pays
 WORTH_IT = 1 << 20
 #: seconds of silence before the wait is explained
-_PATIENCE = 0.8
+_PATIENCE = 2.0
 #: set to "reference" or "compiled" to choose for buffers of every size
 CHOICE = "ISAPROF_SQTT_DECODER"
 

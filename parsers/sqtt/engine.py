@@ -44,7 +44,7 @@ def decode_engine(
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Millions of small objects are made, none of them in a cycle: the search for cycles took half the time."""
+    """Millions of small objects are made, none in a cycle: the search for cycles took half the time."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -12,7 +12,8 @@ walk of lane k-1 is continued into lane k until it meets a start found there
 with the same state, and from there on lane k is right. If they never meet, the
 lane is walked again: the result does not depend on the guess.
 
-Second pass, the columns: each packet on its own, but for the running time. Positions are counted in nibbles from the begin of the block.
+Second pass, the columns: each packet on its own, but for the running time.
+Positions are counted in nibbles from the begin of the block.
 """
 
 # numba functions have no types that mypy could check
