@@ -84,10 +84,13 @@ def write_text(
                 ends.setdefault(s.value + s.size, []).append(s)
     stops = {*starts, *names.made[name]}
     runs = padding(here, stops, ends)
+    # an alignment directive would raise the alignment of the whole section
+    aligned = aligned if section.align >= 256 and not fixed else frozenset()
+    fixed = fixed or section.align < 64
     k = 0
     while k < len(here):
         pc, words, text = here[k]
-        _place(out, pc, names, name, starts, ends, pc in aligned and not fixed)
+        _place(out, pc, names, name, starts, ends, pc in aligned)
         if k in runs:
             run = runs[k]
             out.add(*_padding(words[0], text, run, pc + 4 * run, aligned, fixed=fixed))
@@ -149,7 +152,7 @@ def _from_start(out: Writer, section: FullSection, address: int, names: Names) -
 def _padding(word: int, text: str, run: int, end: int, aligned: frozenset[int], *, fixed: bool) -> list[str]:
     """Padding words, as alignment where that is what they are, so that it shrinks when code grows."""
     note = f"\t; {run} x {text}"
-    if not fixed and end in aligned and run < 64:
+    if end in aligned and run < 64:
         return [f"\t.p2alignl\t8, {word:#x}{note}"]
     if not fixed and (end - 48 * 4) % 64 == 0 and 0 <= run - 48 < 16 and word:
         # the compiler's end-of-code padding: up to the next 64 bytes, then 48 words
