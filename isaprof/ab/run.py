@@ -129,7 +129,7 @@ def _outputs(
 def capture_paths(sources: Sequence[Source], directory: Path, *, replace: bool = False) -> tuple[Path, ...]:
     """``A-<kernel>-<arch>-<n>.isaprof`` and so on: the first n free for all, or with ``replace`` 1."""
     from isaprof.capture import default_path
-    from isaprof.capture.store import SUFFIX
+    from isaprof.capture.place import SUFFIX
 
     stems = [default_path(s.kernel.name, s.co.arch).stem.rpartition("-")[0] for s in sources]
     n = 1

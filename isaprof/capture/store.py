@@ -5,6 +5,7 @@ Layout: ``capture.json``, one Parquet file per table, ``code/<id>.co``.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from isaprof import __version__
 from isaprof.capture.manifest import check_meta
 from isaprof.capture.model import Capture, CodeObjectRef, Provenance
+from isaprof.capture.place import default_path, exists, may_write
 from isaprof.capture.schema import REQUIRED_TABLES, SCHEMA_NAME, SCHEMA_VERSION
 from isaprof.capture.tables import check, read, to_arrow
 from isaprof.errors import BadInput, EnvironmentProblem, UsageError
@@ -26,17 +28,6 @@ from isaprof.errors import BadInput, EnvironmentProblem, UsageError
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
-
-SUFFIX = ".isaprof"
-
-
-def default_path(kernel: str, arch: str, directory: str | Path = ".") -> Path:
-    """The first free ``./<kernel>-<arch>-<n>.isaprof``, n from 1."""
-    stem = "".join(c if c.isalnum() or c in "._+" else "_" for c in kernel)[:80] or "kernel"
-    n = 1
-    while (path := Path(directory) / f"{stem}-{arch}-{n}{SUFFIX}").exists():
-        n += 1
-    return path
 
 
 def save(
@@ -55,11 +46,7 @@ def save(
     directory appears under its final name only when complete.
     """
     path = Path(path)
-    if os.path.lexists(path):
-        if not force:
-            raise UsageError("already exists", path=path, hint="choose another name with -o, or pass --force")
-        if not (path / "capture.json").is_file():
-            raise UsageError("exists and is not a capture: --force replaces captures only", path=path)
+    may_write(path, force=force)
     Provenance(meta["provenance"])
     for name in REQUIRED_TABLES:
         if name not in tables:
@@ -81,7 +68,7 @@ def save(
         tmp = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
         try:
             _write(tmp, full, arrow, code_objects)
-            _put_in_place(tmp, path)
+            _put_in_place(tmp, path, force=force)
         except BaseException:
             shutil.rmtree(tmp, ignore_errors=True)
             raise
@@ -90,6 +77,23 @@ def save(
             f"cannot write the capture: {e.strerror or e}", path=path, kind="cannot_write"
         ) from e
     return open(path)
+
+
+def save_numbered(
+    meta: Mapping[str, Any],
+    tables: Mapping[str, pd.DataFrame],
+    code_objects: tuple[CodeObjectRef, ...] = (),
+    *,
+    directory: str | Path = ".",
+) -> Capture:
+    """:func:`save` under the first free default name, also where another process takes one meanwhile."""
+    while True:
+        path = default_path(meta["kernel"]["name"], meta["arch"], directory)
+        try:
+            return save(path, meta, tables, code_objects)
+        except UsageError:
+            if not os.path.lexists(path):
+                raise
 
 
 def _write(
@@ -103,7 +107,8 @@ def _write(
 
     full["tables"] = {}
     for name, table in tables.items():
-        pq.write_table(table, tmp / f"{name}.parquet", compression="zstd")
+        with (tmp / f"{name}.parquet").open("wb") as f:  # a file: pyarrow takes no path that is not UTF-8
+            pq.write_table(table, f, compression="zstd")
         full["tables"][name] = {"file": f"{name}.parquet", "rows": table.num_rows}
     full["code_objects"] = []
     if code_objects:
@@ -125,10 +130,15 @@ def _write(
     os.chmod(tmp, 0o777 & ~_umask())
 
 
-def _put_in_place(tmp: Path, path: Path) -> None:
+def _put_in_place(tmp: Path, path: Path, *, force: bool) -> None:
     """Rename ``tmp`` to ``path``; an old capture there is put back if that fails."""
-    if not path.exists():
-        os.rename(tmp, path)
+    if not force or not os.path.lexists(path):
+        try:
+            os.rename(tmp, path)  # fails where another process has written there meanwhile
+        except OSError as e:
+            if e.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+                raise exists(path) from None
+            raise
         return
     old = Path(tempfile.mkdtemp(prefix=f".{path.name}.old.", dir=path.parent))
     try:

@@ -77,7 +77,8 @@ def read(name: str, path: Path) -> pd.DataFrame:
     if not path.is_file():
         raise BadInput("no such file", path=path, kind="bad_capture")
     try:
-        table = pq.ParquetFile(path).read()
+        with path.open("rb") as f:  # a file: pyarrow takes no path that is not UTF-8
+            table = pq.ParquetFile(f).read()
         return from_arrow(name, table, path)
     except (OSError, pa.ArrowException, UnicodeDecodeError) as e:
         reason = str(e).splitlines()[0] if str(e) else type(e).__name__

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from isaprof.errors import DataLoss, ExitCode, UsageError
+from isaprof.errors import DataLoss, ExitCode
 
 if TYPE_CHECKING:
     from isaprof.backends.protocol import RawCapture
@@ -103,9 +103,10 @@ def _outputs(output: Path | None, numbers: list[int], *, force: bool) -> list[Pa
     paths = [output]
     if len(numbers) > 1:
         paths = [output.with_name(f"{output.stem}-{n}{output.suffix or '.isaprof'}") for n in numbers]
+    from isaprof.capture.place import may_write
+
     for p in paths:
-        if p.exists() and not force:
-            raise UsageError("already exists", path=p, hint="choose another name with -o, or pass --force")
+        may_write(p, force=force)
     return list(paths)
 
 
@@ -130,11 +131,12 @@ def _report_warnings(n: int, raw: RawCapture, directory: Path, *, strict: bool) 
 def _save(raw: RawCapture, output: Path | None, *, force: bool) -> Capture:
     from dataclasses import asdict
 
-    from isaprof.capture import default_path, save
+    from isaprof.capture import save, save_numbered
 
     meta = {**raw.meta, "warnings": [asdict(w) for w in raw.warnings]}
-    path = output or default_path(meta["kernel"]["name"], meta["arch"])
-    return save(path, meta, raw.tables, raw.code_objects, force=force)
+    if output is None:
+        return save_numbered(meta, raw.tables, raw.code_objects)
+    return save(output, meta, raw.tables, raw.code_objects, force=force)
 
 
 def summary(number: int, capture: Capture) -> dict[str, Any]:

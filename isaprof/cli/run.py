@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from isaprof.errors import ExitCode, UsageError
+from isaprof.errors import ExitCode
 
 if TYPE_CHECKING:
     from isaprof.attribution.model import Analysis
@@ -83,7 +83,7 @@ def command(
     ] = None,
 ) -> int:
     """Execute a kernel, verify its output, and print the stall table."""
-    from isaprof.capture import default_path
+    from isaprof.capture.place import default_path, may_write
     from isaprof.cli.objects import open_object
     from isaprof.launch.match import find
 
@@ -95,10 +95,7 @@ def command(
         load_plugin(file)
     resolved = find(chosen, co, origin.path, launch).resolve(shape, seed=seed)
     out = output or default_path(chosen.name, co.arch)
-    if out.exists() and not force:
-        raise UsageError("already exists", path=out, hint="choose another name with -o, or pass --force")
-    if out.exists() and not (out / "capture.json").is_file():
-        raise UsageError("exists and is not a capture: --force replaces captures only", path=out)
+    may_write(out, force=force)
     show = Show(as_json, hottest, all_lines)
     if backend is BackendName.rocprofv3:
         co_path = out.with_suffix(".co") if origin.embedded else origin.path
@@ -128,7 +125,7 @@ def command(
 
     with Bar() as bar:
         raw = simulator.capture(bar.update)
-    return _finish(raw, out, show, force=force)
+    return _finish(raw, output, show, force=force)
 
 
 def _unpack(path: Path, data: bytes) -> None:
@@ -168,15 +165,18 @@ def _hardware(
     return _finish(raw, out, show, force=force)
 
 
-def _finish(raw: RawCapture, out: Path, show: Show, *, force: bool) -> int:
-    """Save, analyse, print; exit 5 where the output was wrong."""
+def _finish(raw: RawCapture, output: Path | None, show: Show, *, force: bool) -> int:
+    """Save (``output`` None: a free default name), analyse, print; exit 5 where the output was wrong."""
     from dataclasses import asdict
 
     from isaprof.attribution.analyse import analyse
-    from isaprof.capture import save
+    from isaprof.capture import save, save_numbered
 
     meta = {**raw.meta, "warnings": [asdict(w) for w in raw.warnings]}
-    capture = save(out, meta, raw.tables, raw.code_objects, force=force)
+    if output is None:
+        capture = save_numbered(meta, raw.tables, raw.code_objects)
+    else:
+        capture = save(output, meta, raw.tables, raw.code_objects, force=force)
     analysis = analyse(capture)
     verification = meta.get("verification") or {}
     if show.as_json:
@@ -186,7 +186,7 @@ def _finish(raw: RawCapture, out: Path, show: Show, *, force: bool) -> int:
 
         table.render(analysis, hottest=show.hottest, all_lines=show.all_lines)
         print(verdict(verification))
-        print(out)
+        print(capture.path)
     if verification.get("verified") is False:
         print(f"isaprof: verification failed: {verification.get('message')}", file=sys.stderr)
         return ExitCode.VERIFICATION_FAILED

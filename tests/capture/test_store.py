@@ -13,7 +13,15 @@ import pyarrow.parquet as pq
 import pytest
 
 import isaprof
-from isaprof.capture import SCHEMA_VERSION, TABLES, Provenance, default_path, open, save  # noqa: A004
+from isaprof.capture import (
+    SCHEMA_VERSION,
+    TABLES,
+    Provenance,
+    default_path,
+    open,  # noqa: A004
+    save,
+    save_numbered,
+)
 from isaprof.errors import BadInput, EnvironmentProblem, UsageError
 from tests.synthetic_capture import CODE, META, make_tables
 
@@ -227,3 +235,67 @@ def test_values_that_do_not_fit_are_bad_input(
     with pytest.raises(BadInput, match=f"table {table}, column {column}: a value does not fit"):
         save(tmp_path / "a", META, tables)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_force_keeps_a_folder_that_is_another_programs(tmp_path: Path, tables: Frames) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "capture.json").write_text('{"camera": 1}')
+    (tmp_path / "a" / "thesis.txt").write_text("mine")
+    with pytest.raises(UsageError, match="not a capture"):
+        save(tmp_path / "a", META, tables, force=True)
+    assert (tmp_path / "a" / "thesis.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "code/notes.txt", "more.parquet"])
+def test_force_keeps_what_the_user_put_into_a_capture(tmp_path: Path, tables: Frames, name: str) -> None:
+    save(tmp_path / "a", META, tables)
+    (tmp_path / "a" / "code").mkdir(exist_ok=True)
+    (tmp_path / "a" / name).write_text("mine")
+    with pytest.raises(UsageError, match=name):
+        save(tmp_path / "a", META, tables, force=True)
+    assert (tmp_path / "a" / name).read_text() == "mine"
+
+
+def test_a_capture_written_meanwhile_is_not_replaced(
+    tmp_path: Path, tables: Frames, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two processes take the same free name: the later one is told, the earlier one's capture stays."""
+    real = pq.write_table
+
+    def the_other_is_faster(*args: Any, **kwargs: Any) -> None:
+        monkeypatch.setattr(pq, "write_table", real)
+        save(tmp_path / "a", {**META, "arch": "gfx950"}, tables)
+        real(*args, **kwargs)
+
+    monkeypatch.setattr(pq, "write_table", the_other_is_faster)
+    with pytest.raises(UsageError, match="already exists"):
+        save(tmp_path / "a", META, tables)
+    assert open(tmp_path / "a").arch == "gfx950"
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_a_default_name_taken_meanwhile_gives_the_next(
+    tmp_path: Path, tables: Frames, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = pq.write_table
+
+    def the_other_is_faster(*args: Any, **kwargs: Any) -> None:
+        monkeypatch.setattr(pq, "write_table", real)
+        save_numbered(META, tables, directory=tmp_path)
+        real(*args, **kwargs)
+
+    monkeypatch.setattr(pq, "write_table", the_other_is_faster)
+    mine = save_numbered(META, tables, directory=tmp_path)
+    assert str(mine.path).endswith("-2.isaprof")
+    assert len(os.listdir(tmp_path)) == 2
+
+
+def test_a_path_that_is_no_utf8(tmp_path: Path, tables: Frames) -> None:
+    path = tmp_path / os.fsdecode(b"caf\xe9.isaprof")
+    save(path, META, tables)
+    assert len(open(path).waves) == len(tables["waves"])
+
+
+def test_a_path_that_cannot_be_looked_at(tmp_path: Path, tables: Frames) -> None:
+    with pytest.raises(EnvironmentProblem, match="name too long"):
+        save(tmp_path / ("a" * 300), META, tables)
