@@ -61,7 +61,7 @@ def _load() -> ModuleType | None:
         _loaded = kernel
     except Exception as e:  # numba refuses a NumPy or Python newer than itself in several ways
         _refused = True
-        _say(f"decoding without numba, about 50 times slower: {type(e).__name__}: {str(e)[:200]}")
+        _say(f"decoding without numba, about 100 times slower: {type(e).__name__}: {str(e)[:200]}")
     finally:
         timer.cancel()
     if said.is_set() and _loaded is not None:
