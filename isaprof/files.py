@@ -3,40 +3,45 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from os import PathLike
 from pathlib import Path
 
-from isaprof.errors import BadInput, UsageError
+from isaprof.errors import BadInput, EnvironmentProblem, UsageError
 
 
 def read_bytes(path: str | PathLike[str]) -> bytes:
-    """The file's bytes; BadInput where it cannot be read."""
+    """The file's bytes; BadInput where it cannot be read.
+
+    Devices and pipes are refused: they may never end, or never begin.
+    """
     try:
+        mode = os.stat(path).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise BadInput("is a device or a pipe; a file is needed", path=path, kind="unreadable")
         return Path(path).read_bytes()
     except OSError as e:
         raise BadInput(
             f"cannot read: {e.strerror or e}",
             path=path,
-            kind="not_found" if not Path(path).exists() else "unreadable",
+            kind="not_found" if isinstance(e, FileNotFoundError) else "unreadable",
         ) from None
 
 
 def write_new(path: str | PathLike[str], data: bytes, *, force: bool = False) -> None:
-    """Write ``data`` to ``path``, whole or not at all.
+    """Write ``data`` to ``path``, whole or not at all; missing directories are made.
 
-    Raises UsageError when the file exists and ``force`` is not set, or when it
-    cannot be written there.
+    Raises UsageError when something is there and ``force`` is not set, or when
+    it is no file; EnvironmentProblem when it cannot be written there.
     """
     out = Path(path)
-    if out.is_dir():
-        raise UsageError("is a directory", path=out, hint="give a file name with -o")
-    if out.exists() and not force:
-        raise UsageError("already exists", path=out, hint="choose another name with -o, or pass --force")
+    may_write(out, force=force)
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{out.name}.", dir=out.parent)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{out.name[:80]}.", dir=out.parent)
     except OSError as e:
-        raise UsageError(f"cannot write there: {e.strerror or e}", path=out) from None
+        raise _cannot_write(out, e) from None
     try:
         with os.fdopen(handle, "wb") as f:
             f.write(data)
@@ -46,13 +51,53 @@ def write_new(path: str | PathLike[str], data: bytes, *, force: bool = False) ->
         if force:
             os.replace(name, out)
         else:
-            os.link(name, out)  # fails where another process made the file meanwhile
-            os.unlink(name)
+            _link(name, out)
     except FileExistsError:
         os.unlink(name)
-        raise UsageError(
-            "already exists", path=out, hint="choose another name with -o, or pass --force"
-        ) from None
+        raise _exists(out) from None
+    except OSError as e:
+        Path(name).unlink(missing_ok=True)
+        raise _cannot_write(out, e) from None
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def may_write(path: str | PathLike[str], *, force: bool = False) -> None:
+    """Raise what :func:`write_new` would raise for this place, before the work is done."""
+    out = Path(path)
+    try:
+        mode = os.lstat(out).st_mode
+        if stat.S_ISLNK(mode) and force:
+            mode = os.stat(out).st_mode
+    except FileNotFoundError:
+        return
+    except OSError as e:
+        raise _cannot_write(out, e) from None
+    if stat.S_ISDIR(mode):
+        raise UsageError("is a directory", path=out, hint="give a file name with -o")
+    if not force:
+        raise _exists(out)
+    if not stat.S_ISREG(mode):
+        raise UsageError("is no file that could be replaced", path=out, hint="give a file name with -o")
+
+
+def _link(name: str, out: Path) -> None:
+    """Give the file its name; FileExistsError where another process made one meanwhile."""
+    try:
+        os.link(name, out)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links (FAT, some network shares)
+        os.close(os.open(out, os.O_CREAT | os.O_EXCL))
+        os.replace(name, out)
+    else:
+        os.unlink(name)
+
+
+def _exists(out: Path) -> UsageError:
+    return UsageError("already exists", path=out, hint="choose another name with -o, or pass --force")
+
+
+def _cannot_write(out: Path, e: OSError) -> EnvironmentProblem:
+    return EnvironmentProblem(f"cannot write there: {e.strerror or e}", path=out, kind="cannot_write")

@@ -11,7 +11,8 @@ import os
 import sys
 from importlib import import_module
 
-from isaprof.errors import ExitCode, IsaprofError
+from isaprof.cli.failure import from_system, prepare_streams, printable
+from isaprof.errors import BadInput, ExitCode, IsaprofError
 
 #: verb -> module; each module has a function ``command`` whose docstring is the help
 VERBS: dict[str, str] = {
@@ -38,6 +39,7 @@ QUICK: dict[str, str] = {"roundtrip": "isaprof.cli.roundtrip_report"}
 def main(argv: list[str] | None = None) -> None:
     """Entry point. Exits with a code of :class:`isaprof.errors.ExitCode`."""
     args = sys.argv[1:] if argv is None else argv
+    prepare_streams()
     try:
         result = import_module(QUICK[args[0]]).quick(args[1:]) if args and args[0] in QUICK else None
         if result is None:
@@ -47,13 +49,11 @@ def main(argv: list[str] | None = None) -> None:
         code = result if isinstance(result, int) else ExitCode.OK
         sys.stdout.flush()
         if code == ExitCode.INTERRUPTED:  # how typer hands on Ctrl-C
-            print("isaprof: interrupted", file=sys.stderr)
+            _interrupted(as_json="--json" in args)
     except IsaprofError as e:
-        _report(e, as_json="--json" in args)
-        code = e.exit_code
+        code = _report(e, as_json="--json" in args)
     except KeyboardInterrupt:
-        print("isaprof: interrupted", file=sys.stderr)
-        code = ExitCode.INTERRUPTED
+        code = _interrupted(as_json="--json" in args)
     except BrokenPipeError:
         code = _reader_gone()
     except SystemExit as e:
@@ -68,15 +68,24 @@ def main(argv: list[str] | None = None) -> None:
         if isinstance(e, typer.Exit):
             code = e.exit_code
         elif isinstance(e, typer.Abort):
-            print("isaprof: interrupted", file=sys.stderr)
-            code = ExitCode.INTERRUPTED
+            code = _interrupted(as_json="--json" in args)
         elif isinstance(e, click_error):
+            message = e.format_message()  # type: ignore[attr-defined]
+            if message.endswith("is not readable."):  # typer looks at paths; the fault is the file's
+                code = _report(BadInput(message, kind="unreadable"), as_json="--json" in args)
+                sys.exit(int(code))
             e.show(file=sys.stderr)  # type: ignore[attr-defined]
             if "--json" in args:
-                _print_error("usage", e.format_message(), None)  # type: ignore[attr-defined]
+                _print_error("usage", message, None)
             code = ExitCode.USAGE
+        elif (problem := from_system(e)) is not None:
+            code = _report(problem, as_json="--json" in args)
         else:
             raise
+    try:
+        sys.stdout.flush()
+    except OSError:  # the reader has left, or the disk is full: said already
+        _reader_gone()
     sys.exit(int(code))
 
 
@@ -86,12 +95,20 @@ def _reader_gone() -> int:
     return ExitCode.OK
 
 
-def _report(e: IsaprofError, *, as_json: bool) -> None:
-    print(f"isaprof: {e}", file=sys.stderr)
+def _interrupted(*, as_json: bool) -> int:
+    print("isaprof: interrupted", file=sys.stderr)
+    if as_json:
+        _print_error("interrupted", "interrupted", None)
+    return ExitCode.INTERRUPTED
+
+
+def _report(e: IsaprofError, *, as_json: bool) -> int:
+    print(f"isaprof: {printable(str(e))}", file=sys.stderr)
     if e.hint:
-        print(f"  try: {e.hint}", file=sys.stderr)
+        print(f"  try: {printable(e.hint)}", file=sys.stderr)
     if as_json:
         _print_error(e.kind, str(e), e.hint)
+    return e.exit_code
 
 
 def _print_error(kind: str, message: str, hint: str | None) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from isaprof.errors import BadInput, UsageError
+from isaprof.errors import UsageError
+from isaprof.files import may_write, read_bytes, write_new
 
 
 class Plotly(StrEnum):
@@ -32,15 +31,14 @@ def command(
         Plotly | None,
         typer.Option(help="Add interactive plotly charts; their code inside the file (5 MB) or from a CDN."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing report.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Write a capture, or the comparison of two, as one self-contained HTML file."""
     out = output or Path(capture.name.removesuffix(".isaprof") + ".html")
-    if out.is_dir():
-        raise UsageError("is a directory", path=out, hint="name a file with -o")
-    if out.exists() and not force:
-        raise UsageError("already exists", path=out, hint="choose another name with -o, or pass --force")
+    may_write(out, force=force)
+    if force:
+        _is_report(out)
     import isaprof
     from isaprof.attribution.analyse import analyse
 
@@ -54,14 +52,15 @@ def command(
     from isaprof.views.html import render
 
     page = render(analysis, comparison, plotly=None if plotly is None else plotly.value)
-    size = _write(out, page)
+    data = page.encode("utf-8", "replace")
+    write_new(out, data, force=force)
     if as_json:
         import json
 
         body = {
             "schema_version": 1,
             "report": str(out),
-            "bytes": size,
+            "bytes": len(data),
             "provenance": [a.provenance for a in (analysis, second) if a is not None],
         }
         print(json.dumps(body))
@@ -69,22 +68,7 @@ def command(
         print(out)
 
 
-def _write(out: Path, page: str) -> int:
-    """The whole file or none; returns its size in bytes."""
-    data = page.encode("utf-8", "replace")
-    name = ""
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{out.name}.", dir=out.parent)
-        with os.fdopen(handle, "wb") as f:
-            f.write(data)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, out)
-    except OSError as e:
-        raise BadInput(f"cannot write: {e.strerror or e}", path=out, kind="unwritable") from e
-    finally:
-        if name and os.path.exists(name):
-            os.unlink(name)
-    return len(data)
+def _is_report(out: Path) -> None:
+    """UsageError where something is at ``out`` that isaprof did not write."""
+    if out.exists() and (head := read_bytes(out)[:4096]) and b'name="generator" content="isaprof' not in head:
+        raise UsageError("exists and is not a report: --force replaces reports only", path=out)

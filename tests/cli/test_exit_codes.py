@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Annotated
 
@@ -127,3 +128,73 @@ def test_a_mistake_of_the_program_is_not_hidden(verb: ModuleType) -> None:
     verb.outcome = ZeroDivisionError("bug")
     with pytest.raises(ZeroDivisionError):
         cli.main(["go"])
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "kind"),
+    [
+        (PermissionError(13, "Permission denied", "/locked/k.co"), ExitCode.BAD_INPUT, "eacces"),
+        (OSError(36, "File name too long", "aaa"), ExitCode.BAD_INPUT, "enametoolong"),
+        (OSError(28, "No space left on device"), ExitCode.ENVIRONMENT, "enospc"),
+        (MemoryError(), ExitCode.ENVIRONMENT, "out_of_memory"),
+        (KeyboardInterrupt(), ExitCode.INTERRUPTED, "interrupted"),
+    ],
+)
+def test_errors_of_the_system_are_one_message(
+    verb: ModuleType, error: BaseException, code: ExitCode, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    verb.outcome = error
+    assert code_of("go", "--json") == code
+    out, err = capsys.readouterr()
+    assert json.loads(out)["error"]["kind"] == kind
+    assert err.startswith("isaprof: ")
+    assert len(err.splitlines()) == 1
+
+
+def test_a_fault_of_isaprof_keeps_its_traceback(verb: ModuleType) -> None:
+    verb.outcome = ValueError("a bug")
+    with pytest.raises(ValueError, match="a bug"):
+        cli.main(["go"])
+
+
+def test_names_in_messages_do_nothing_to_the_terminal(
+    verb: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    verb.outcome = errors.BadInput("no kernel \x1b[2Jx", path="a\rb\x9bc", hint="isaprof run \x07")
+    assert code_of("go") == 3
+    assert capsys.readouterr().err == (
+        "isaprof: a\\rb\\x9bc: no kernel \\x1b[2Jx\n  try: isaprof run \\x07\n"
+    )
+
+
+def isaprof_process(*arguments: str, **options: object) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(  # type: ignore[call-overload,no-any-return]
+        [sys.executable, "-m", "isaprof", *arguments], stderr=subprocess.PIPE, check=False, **options
+    )
+
+
+def test_a_terminal_without_the_characters_gets_others() -> None:
+    done = isaprof_process("--help", stdout=subprocess.PIPE, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"Usage" in done.stdout
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def test_a_full_disk_behind_stdout_is_one_message() -> None:
+    with open("/dev/full", "wb") as full:
+        done = isaprof_process("doctor", stdout=full)
+    assert done.returncode == ExitCode.ENVIRONMENT
+    assert done.stderr == b"isaprof: No space left on device\n"
+
+
+def test_a_closed_stdout_is_no_error() -> None:
+    done = isaprof_process("--version", preexec_fn=lambda: os.close(1))
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_an_unreadable_file_is_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "k.co").write_bytes(b"x")
+    (tmp_path / "k.co").chmod(0)
+    assert code_of("run", str(tmp_path / "k.co"), "--json") == 3
+    assert json.loads(capsys.readouterr().out)["error"]["kind"] == "unreadable"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from isaprof.cli.report import Plotly, command
-from isaprof.errors import BadInput, UsageError
+from isaprof.errors import BadInput, EnvironmentProblem, UsageError
 
 
 @pytest.fixture(scope="module")
@@ -54,9 +54,18 @@ class TestWriting:
         with pytest.raises(UsageError, match="already exists"):
             command(real["gfx1100"], output=out)
         assert out.read_text() == "mine"
-        command(real["gfx1100"], output=out, force=True)
-        assert out.read_text().startswith("<!doctype html>")
+        out.unlink()
+        for force in (False, True):
+            command(real["gfx1100"], output=out, force=force)
+            assert out.read_text().startswith("<!doctype html>")
         capsys.readouterr()
+
+    def test_force_replaces_reports_only(self, real, tmp_path):
+        out = tmp_path / "kernel.co"
+        out.write_bytes(b"\x7fELF mine")
+        with pytest.raises(UsageError, match="not a report"):
+            command(real["gfx1100"], output=out, force=True)
+        assert out.read_bytes() == b"\x7fELF mine"
 
     def test_bad_capture_leaves_nothing(self, tmp_path):
         out = tmp_path / "out" / "r.html"
@@ -66,7 +75,7 @@ class TestWriting:
 
     def test_unwritable_place_is_one_message(self, real, tmp_path):
         (tmp_path / "file").write_text("")
-        with pytest.raises(BadInput, match="cannot write"):
+        with pytest.raises(EnvironmentProblem, match="cannot write"):
             command(real["gfx1100"], output=tmp_path / "file" / "r.html")
 
     def test_json(self, real, tmp_path, capsys):

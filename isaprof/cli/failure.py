@@ -1,0 +1,50 @@
+"""What is left to say when something fails that no command foresaw, and how it is said.
+
+Messages hold names out of untrusted files and paths: nothing of them may act
+on the terminal.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import sys
+
+from isaprof.errors import BadInput, EnvironmentProblem, IsaprofError
+
+#: errors of the machine, not of a file
+_MACHINE = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN}
+)
+
+
+def printable(text: str) -> str:
+    """``text`` with every character that a terminal would act on escaped, line breaks kept."""
+    return "".join(
+        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode("ascii") for c in text
+    )
+
+
+def prepare_streams() -> None:
+    """Output never fails for a character that the terminal's encoding lacks, nor for a closed stream."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # started with the descriptor closed
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace" if name == "stderr" else "replace")
+
+
+def from_system(e: Exception) -> IsaprofError | None:
+    """The message for an error of the system; None where ``e`` is a fault of isaprof."""
+    if isinstance(e, MemoryError):
+        return EnvironmentProblem("out of memory", kind="out_of_memory")
+    if not isinstance(e, OSError) or e.errno is None:
+        return None
+    path = os.fsdecode(e.filename) if isinstance(e.filename, str | bytes) else None
+    kind = errno.errorcode.get(e.errno, "os_error").lower()
+    message = e.strerror or str(e)
+    if e.errno in _MACHINE:
+        return EnvironmentProblem(message, path=path, kind=kind)
+    return BadInput(message, path=path, kind=kind)

@@ -1,0 +1,69 @@
+"""Single files: read whole or refused, written whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from isaprof.errors import BadInput, EnvironmentProblem, UsageError
+from isaprof.files import read_bytes, write_new
+
+
+def test_devices_and_pipes_are_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero"):
+        with pytest.raises(BadInput, match="a file is needed"):
+            read_bytes(path)
+
+
+def test_a_name_that_cannot_be_is_bad_input(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="name too long"):
+        read_bytes(tmp_path / ("a" * 300))
+    with pytest.raises(EnvironmentProblem, match="name too long"):
+        write_new(tmp_path / ("a" * 300), b"x")
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_what_is_no_file_is_never_replaced(tmp_path: Path, force: bool) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "dir").mkdir()
+    for name in ("pipe", "dir"):
+        with pytest.raises(UsageError):
+            write_new(tmp_path / name, b"x", force=force)
+    assert sorted(os.listdir(tmp_path)) == ["dir", "pipe"]
+
+
+def test_a_link_to_nowhere_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("nowhere")
+    with pytest.raises(UsageError, match="already exists"):
+        write_new(tmp_path / "a", b"x")
+    assert os.readlink(tmp_path / "a") == "nowhere"
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_file_systems_without_hard_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, force: bool
+) -> None:
+    def no_links(*_: object) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", no_links)
+    write_new(tmp_path / "sub" / "a", b"x", force=force)
+    assert (tmp_path / "sub" / "a").read_bytes() == b"x"
+    assert os.listdir(tmp_path / "sub") == ["a"]
+    with pytest.raises(UsageError, match="already exists"):
+        write_new(tmp_path / "sub" / "a", b"y")
+    assert (tmp_path / "sub" / "a").read_bytes() == b"x"
+
+
+def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "chmod", full)
+    with pytest.raises(EnvironmentProblem, match="No space left"):
+        write_new(tmp_path / "a", b"x")
+    assert os.listdir(tmp_path) == []
