@@ -224,8 +224,8 @@ def test_another_kernarg_layout_is_rejected_with_a_row(capsys: pytest.CaptureFix
 
 
 def test_instructions_that_stand_as_words_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
-    # v_add_f32_e64 v4, v2, v3 with an unused source field that the assembler writes as 0
-    body = k.BODY.replace("v_add_f32_e32 v4, v2, v3", ".long 0xd1010004, 0x02020702")
+    # v_cmp_class_f64 on an odd register pair: LLVM prints it and does not take it back
+    body = k.BODY.replace("s_endpgm", "s_endpgm\n .long 0x7c240d49")
     Path("a.co").write_bytes(k.build(body))
     assert edit("--no-editor", *SHAPE) == 0
     assert "1 of " in (error := capsys.readouterr().err)
