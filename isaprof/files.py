@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import tempfile
@@ -11,16 +12,21 @@ from pathlib import Path
 from isaprof.errors import BadInput, EnvironmentProblem, UsageError
 
 
-def read_bytes(path: str | PathLike[str]) -> bytes:
-    """The file's bytes; BadInput where it cannot be read.
+def content(path: str | PathLike[str]) -> bytes:
+    """The file's bytes; OSError where it cannot be read.
 
     Devices and pipes are refused: they may never end, or never begin.
     """
+    mode = os.stat(path).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise OSError(errno.EINVAL, "a device or a pipe; a file is needed", str(path))
+    return Path(path).read_bytes()
+
+
+def read_bytes(path: str | PathLike[str]) -> bytes:
+    """The bytes of a file (:func:`content`); BadInput where it cannot be read."""
     try:
-        mode = os.stat(path).st_mode
-        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-            raise BadInput("is a device or a pipe; a file is needed", path=path, kind="unreadable")
-        return Path(path).read_bytes()
+        return content(path)
     except OSError as e:
         raise BadInput(
             f"cannot read: {e.strerror or e}",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from isaprof.errors import BadInput
+from isaprof.files import content
 
 T = TypeVar("T", bound="str | bool | list[Any] | dict[str, Any]")
 
@@ -18,7 +19,7 @@ _NAMES = {str: "a string", bool: "true or false", list: "a list", dict: "an obje
 def load_json(path: Path, *, kind: str = "bad_json", hint: str | None = None) -> Any:
     """The parsed content of ``path``. BadInput where it is unreadable or no JSON."""
     try:
-        return json.loads(path.read_bytes())
+        return json.loads(content(path))
     except OSError as e:
         raise BadInput(f"cannot read: {e.strerror or e}", path=path, kind=kind, hint=hint) from None
     except RecursionError:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from isaprof.errors import BadInput
+from isaprof.files import content
 from isaprof.parsers.jsonfile import Fields, load_json
 
 META = "meta.json"
@@ -151,7 +152,7 @@ def read_buffer(trace: TraceFile) -> bytes:
 def read_bytes(path: Path, what: str) -> bytes:
     """Content of a file that an index names; BadInput of kind ``missing_file`` where it cannot be read."""
     try:
-        return path.read_bytes()
+        return content(path)
     except OSError as e:
         raise BadInput(
             f"cannot read the {what}: {e.strerror or e}",

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from isaprof.codeobj.elf import CodeObject
 from isaprof.errors import BadInput, EnvironmentProblem, UsageError
 from isaprof.files import read_bytes, write_new
+from isaprof.launch.file import LaunchFile
+from isaprof.parsers.jsonfile import load_json
+from isaprof.parsers.trace_folder import read_bytes as read_trace
 
 
 def test_devices_and_pipes_are_not_read(tmp_path: Path) -> None:
@@ -24,6 +29,16 @@ def test_a_name_that_cannot_be_is_bad_input(tmp_path: Path) -> None:
         read_bytes(tmp_path / ("a" * 300))
     with pytest.raises(EnvironmentProblem, match="name too long"):
         write_new(tmp_path / ("a" * 300), b"x")
+
+
+@pytest.mark.parametrize(
+    "reader", [CodeObject.load, LaunchFile.load, load_json, lambda p: read_trace(p, "trace buffer")]
+)
+def test_no_reader_waits_for_a_pipe(tmp_path: Path, reader: Callable[[Path], object]) -> None:
+    """A folder of somebody else's may hold one under any name."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(BadInput, match="a file is needed"):
+        reader(tmp_path / "pipe")
 
 
 @pytest.mark.parametrize("force", [False, True])

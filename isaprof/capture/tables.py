@@ -74,9 +74,9 @@ def read(name: str, path: Path) -> pd.DataFrame:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    if not path.is_file():
-        raise BadInput("no such file", path=path, kind="bad_capture")
     try:
+        if not path.is_file():
+            raise BadInput("no such file", path=path, kind="bad_capture")
         with path.open("rb") as f:  # a file: pyarrow takes no path that is not UTF-8
             table = pq.ParquetFile(f).read()
         return from_arrow(name, table, path)

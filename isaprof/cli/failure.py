@@ -13,6 +13,8 @@ import sys
 
 from isaprof.errors import BadInput, EnvironmentProblem, IsaprofError
 
+#: longer messages are cut: a name out of a file may be as long as the file
+MAX_MESSAGE = 4000
 #: errors of the machine, not of a file
 _MACHINE = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN}
@@ -20,7 +22,9 @@ _MACHINE = frozenset(
 
 
 def printable(text: str) -> str:
-    """``text`` with every character that a terminal would act on escaped, line breaks kept."""
+    """``text`` with what a terminal would act on escaped, line breaks kept, cut to :data:`MAX_MESSAGE`."""
+    if len(text) > MAX_MESSAGE:
+        text = f"{text[: MAX_MESSAGE // 2]} [...] {text[-MAX_MESSAGE // 4 :]}"
     return "".join(
         c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode("ascii") for c in text
     )

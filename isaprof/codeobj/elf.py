@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from isaprof import arch as tables
@@ -17,6 +16,7 @@ from isaprof.codeobj.descriptor import KernelDescriptor
 from isaprof.codeobj.image import Image, Section, Symbol, read_image
 from isaprof.codeobj.metadata import KernelArg
 from isaprof.errors import BadInput
+from isaprof.files import content
 
 MINIMAL_KERNEL_NAME = "kernel"
 _OSABI_AMDGPU_HSA = 64
@@ -83,7 +83,7 @@ class CodeObject:
     def load(cls, path: str | PathLike[str], arch: str | None = None) -> CodeObject:
         """Read the file at ``path``; BadInput as for :meth:`from_bytes`, or when it cannot be read."""
         try:
-            data = Path(path).read_bytes()
+            data = content(path)
         except OSError as e:
             raise BadInput(f"cannot read: {e.strerror or e}", path=path, kind="unreadable") from None
         return cls.from_bytes(data, path=path, arch=arch)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isaprof.errors import BadInput
+from isaprof.files import content
 from isaprof.launch.expr import Expr
 from isaprof.launch.schema import Table
 
@@ -128,7 +129,7 @@ class LaunchFile:
     def load(cls, path: str | Path) -> LaunchFile:
         """Read a launch file. Raises BadInput naming file and key."""
         try:
-            text = Path(path).read_bytes()
+            text = content(path)
         except OSError as e:
             raise BadInput(
                 f"cannot read the launch file: {e.strerror}", path=path, kind="not_found"

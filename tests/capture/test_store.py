@@ -299,3 +299,12 @@ def test_a_path_that_is_no_utf8(tmp_path: Path, tables: Frames) -> None:
 def test_a_path_that_cannot_be_looked_at(tmp_path: Path, tables: Frames) -> None:
     with pytest.raises(EnvironmentProblem, match="name too long"):
         save(tmp_path / ("a" * 300), META, tables)
+
+
+def test_a_table_with_an_impossible_name_is_bad_input(tmp_path: Path, tables: Frames) -> None:
+    save(tmp_path / "a", META, tables)
+    meta = json.loads((tmp_path / "a" / "capture.json").read_text())
+    meta["tables"]["waves"]["file"] = "a" * 300
+    (tmp_path / "a" / "capture.json").write_text(json.dumps(meta))
+    with pytest.raises(BadInput, match="name too long"):
+        _ = open(tmp_path / "a").waves

@@ -167,6 +167,14 @@ def test_names_in_messages_do_nothing_to_the_terminal(
     )
 
 
+def test_endless_names_are_cut(verb: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    verb.outcome = errors.BadInput("no kernel " + 1_000_000 * "x" + "; it has: k")
+    assert code_of("go") == 3
+    err = capsys.readouterr().err
+    assert len(err) < 5000
+    assert err.endswith("; it has: k\n")
+
+
 def isaprof_process(*arguments: str, **options: object) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(  # type: ignore[call-overload,no-any-return]
         [sys.executable, "-m", "isaprof", *arguments], stderr=subprocess.PIPE, check=False, **options
