@@ -24,7 +24,8 @@ _END = re.compile(r"s_(?:endpgm|setpc_b64|set_pc_i64|branch|rfe)")
 #: between reading the PC and adding to it stand at most so many other instructions
 _NEAR = 8
 #: words that fill gaps: zero, s_nop 0, s_code_end
-_FILL = frozenset({0, 0xBF800000, 0xBF9F0000})
+_NOP = 0xBF800000
+_FILL = frozenset({0, _NOP, 0xBF9F0000})
 _LONG_RUN = 4
 _COMMENT = re.compile(r"\s*/\*.*?\*/")
 
@@ -132,16 +133,20 @@ def _sign_follows(rows: Sequence[Row], k: int, high: str, literal: int) -> bool:
     return False
 
 
-def padding(rows: Sequence[Row], stops: Iterable[int], ends: Iterable[int]) -> dict[int, int]:
+def padding(
+    rows: Sequence[Row], stops: Iterable[int], ends: Iterable[int], bounds: Iterable[int]
+) -> dict[int, int]:
     """First row -> length of each run of padding words.
 
     Padding is what fills the gap behind code that does not run on: equal
     one-word rows (zero, s_nop 0, s_code_end, or four and more of any word)
-    after an unconditional end or the ``ends`` of a symbol, up to the next
-    address in ``stops`` (symbols, branch destinations).
+    after an unconditional end or the ``ends`` of a symbol. It does not cross
+    ``stops`` (symbols, branch destinations) and reaches up to one of
+    ``bounds`` (functions, kernel entries, ends of sections): an s_nop that only
+    happens to stand behind a branch is an instruction.
     """
-    stop, end = frozenset(stops), frozenset(ends)
-    out: dict[int, int] = {}
+    stop, end, bound = frozenset(stops), frozenset(ends), frozenset(bounds)
+    found: list[tuple[int, int]] = []
     open_gap = False
     n = 0
     while n < len(rows):
@@ -150,17 +155,22 @@ def padding(rows: Sequence[Row], stops: Iterable[int], ends: Iterable[int]) -> d
             open_gap = False
         elif pc in end or text == "s_code_end":
             open_gap = True
-        if not open_gap or len(words) != 1:
-            open_gap = _END.match(text) is not None
-            n += 1
-            continue
         m = n + 1
-        while m < len(rows) and rows[m][1] == words and rows[m][0] not in stop and rows[m][0] not in end:
-            m += 1
-        if words[0] in _FILL or m - n >= _LONG_RUN:
-            out[n] = m - n
-            n = m
-        else:
-            open_gap = _END.match(text) is not None
-            n += 1
+        if open_gap and len(words) == 1:
+            while m < len(rows) and rows[m][1] == words and rows[m][0] not in stop and rows[m][0] not in end:
+                m += 1
+            if words[0] in _FILL or m - n >= _LONG_RUN:
+                found.append((n, m - n))
+                n = m
+                continue
+        open_gap = _END.match(text) is not None
+        n += 1
+    out: dict[int, int] = {}
+    reached = -1  # the row that padding found so far leads up to
+    for first, length in reversed(found):
+        after = rows[first][0] + 4 * length
+        nop = rows[first][1][0] == _NOP  # one before other padding is an instruction someone put there
+        if after in bound or (first + length == reached and not nop):
+            out[first] = length
+            reached = first
     return out

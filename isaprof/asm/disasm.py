@@ -17,7 +17,7 @@ from os import PathLike
 from isaprof.asm import notes_text
 from isaprof.asm.code import Code, read_code
 from isaprof.asm.data_section import relocations_in, reserve_labels, write_data
-from isaprof.asm.layout import Layout, read_layout
+from isaprof.asm.layout import Layout, function_starts, read_layout
 from isaprof.asm.names import Names, absolute_and_undefined, quote
 from isaprof.asm.text_section import Writer, symbolic, write_text
 from isaprof.codeobj.elf import CodeObject
@@ -68,15 +68,12 @@ class Draft:
             reserve_labels(names, found)
         texts = symbolic(code, names)
         entries = self._descriptors(names)
-        aligned = frozenset(
-            a
-            for a in (*(k.entry for k in co.kernels), *(k.start for k in co.kernels), *self._functions())
-            if a % 256 == 0
-        )
+        bounds = function_starts(co, layout)
+        aligned = frozenset(a for a in bounds if a % 256 == 0)
         for section in layout.sections:
             if section.executable:
                 write_text(
-                    out, section, code, texts, names, how.keep, aligned, fixed=how.fixed_gaps
+                    out, section, code, texts, names, how.keep, aligned, bounds, fixed=how.fixed_gaps
                 )  # fmt: skip
             else:
                 write_data(out, section, names, entries, relocations[section.name])
@@ -86,9 +83,6 @@ class Draft:
             out.add(*notes_text.metadata_lines(co.metadata))
         out.add("")
         return out
-
-    def _functions(self) -> list[int]:
-        return [s.value for s in self.layout.symbols if s.type == "FUNC" and s.section is not None]
 
     def _header(self, how: Choices) -> list[str]:
         co, layout = self.co, self.layout

@@ -32,7 +32,7 @@ class Facets:
     descriptors: Mapping[str, bytes]  #: name -> the 64 bytes, entry offset zeroed
     entries: Mapping[str, str]  #: name -> where its code begins
     text: Mapping[str, bytes]
-    data: Mapping[str, bytes]  #: other sections, with descriptors' entry offsets and relocated places zeroed
+    data: Mapping[str, bytes]  #: other sections, with descriptors and relocated places zeroed
     shapes: Mapping[str, str]  #: section -> kind, flags, size, alignment
     notes: tuple[tuple[str, int, bytes], ...]
     symbols: Counter[Symbol]
@@ -60,7 +60,7 @@ def read_facets(data: bytes, *, path: str | PathLike[str] | None = None, arch: s
         else:
             entries[kernel.symbol] = where(layout, kernel.entry)
         descriptors[kernel.symbol] = raw[:16] + bytes(8) + raw[24:]
-        places[section.name][at + 16 : at + 24] = bytes(8)
+        places[section.name][at : at + DESCRIPTOR_SIZE] = bytes(len(raw))
     relocations: Counter[tuple[int, str, str]] = Counter()
     for r in layout.relocations:
         section = layout.section_at(r.offset)

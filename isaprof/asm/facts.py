@@ -151,7 +151,8 @@ def finish_object(obj: bytes, want: BuildFacts) -> bytes:
     shoff = struct.unpack_from("<Q", obj, 40)[0]
     for s in tables.sections:
         if s.type == SHT_RELA and s.data:
-            _write_bits(out, s.offset, s.size, tables.sections[s.info].offset, shoff + 64 * s.index)
+            target = tables.sections[s.info]
+            _write_bits(out, s.offset, s.size, target.offset, target.size, shoff + 64 * s.index)
         elif s.type == SHT_SYMTAB and b"isaprof" in tables.sections[s.link].data:
             for n, symbol in enumerate(tables.symbols, 1):
                 if m := HIDDEN_NAME.match(symbol.name):
@@ -175,7 +176,7 @@ def _header(data: bytes, want: BuildFacts) -> bytes:
     return bytes(out)
 
 
-def _write_bits(out: bytearray, offset: int, size: int, section: int, header: int) -> None:
+def _write_bits(out: bytearray, offset: int, size: int, section: int, room: int, header: int) -> None:
     """Carry out and drop the NONE relocations of one relocation section."""
     keep = bytearray()
     for at, info, addend in struct.iter_unpack("<QQQ", bytes(out[offset : offset + size])):
@@ -183,7 +184,7 @@ def _write_bits(out: bytearray, offset: int, size: int, section: int, header: in
             keep += struct.pack("<QQQ", at, info, addend)
             continue
         have, want = addend & 0xFFFFFFFF, addend >> 32
-        if struct.unpack_from("<I", out, section + at)[0] == have:
+        if at + 4 <= room and struct.unpack_from("<I", out, section + at)[0] == have:
             struct.pack_into("<I", out, section + at, want)
     if len(keep) != size:
         out[offset : offset + len(keep)] = keep

@@ -158,6 +158,7 @@ def _symbol(symbol: ElfSymbol, tables: Tables) -> FullSymbol | None:
     )  # fmt: skip
 
 
-def target_features(co: CodeObject) -> list[str]:
-    """``["sramecc+", "xnack-"]`` of the target id."""
-    return co.target_id.split(":")[1:]
+def function_starts(co: CodeObject, layout: Layout) -> frozenset[int]:
+    """Where functions and kernels begin (with kernarg preload, where their waves start, too)."""
+    functions = (s.value for s in layout.symbols if s.type == "FUNC" and s.section is not None)
+    return frozenset((*functions, *(k.entry for k in co.kernels), *(k.start for k in co.kernels)))

@@ -17,6 +17,7 @@ from isaprof.asm.code import Code, bare, padding, read_code
 from isaprof.asm.compare import Difference, Encoding, compare_data, counters, flatten, maps
 from isaprof.asm.facets import Facets, where
 from isaprof.asm.facets import Symbol as _Symbol
+from isaprof.asm.layout import function_starts
 from isaprof.codeobj.descriptor import KernelDescriptor
 from isaprof.compare.align import pair_lines
 from isaprof.compare.context import Place, depths
@@ -127,10 +128,12 @@ def _side(f: Facets) -> _Side:
     code = read_code(f.co)
     stops = {s.value for s in f.layout.symbols if s.section is not None}
     stops |= set(code.branches.values()) | {r.target for r in code.references.values()}
-    stops |= {k.entry for k in f.co.kernels} | {k.start for k in f.co.kernels}
+    functions = function_starts(f.co, f.layout)
+    stops |= functions
     ends = {s.value + s.size for s in f.layout.symbols if s.size and s.section is not None}
+    bounds = functions | {s.end for s in f.layout.sections if s.executable}
     skip: set[int] = set()
-    for first, n in padding(code.rows, stops, ends).items():
+    for first, n in padding(code.rows, stops, ends, bounds).items():
         skip.update(range(first, first + n))
     origin = tuple(n for n in range(len(code.rows)) if n not in skip)
     rows = tuple(code.rows[n] for n in origin)

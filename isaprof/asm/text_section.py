@@ -61,12 +61,14 @@ def write_text(
     names: Names,
     keep: Mapping[int, str],
     aligned: frozenset[int],
+    bounds: frozenset[int],
     *,
     fixed: bool,
 ) -> None:
     """Append the section. ``keep``: row -> whole line to write instead of the row's text.
 
-    ``aligned``: addresses that stay multiples of 256 (kernel entries). ``fixed``
+    ``aligned``: addresses that stay multiples of 256 (kernel entries). ``bounds``: where
+    functions begin. ``fixed``
     writes every gap as so many words instead of as alignment.
     """
     name = section.name
@@ -83,7 +85,7 @@ def write_text(
             if s.size and s.value in places and s.value + s.size in places:
                 ends.setdefault(s.value + s.size, []).append(s)
     stops = {*starts, *names.made[name]}
-    runs = padding(here, stops, ends)
+    runs = padding(here, stops, ends, {*bounds, section.end})
     # an alignment directive would raise the alignment of the whole section
     aligned = aligned if section.align >= 256 and not fixed else frozenset()
     fixed = fixed or section.align < 64
