@@ -1,0 +1,1 @@
+"""The catalogue: each module has ``RULES``, a tuple of :class:`isaprof.lint.model.Rule`."""
