@@ -1,0 +1,74 @@
+"""Symbolic values as text, in the kernel's own names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from isaprof.inspect.entry import register_name
+from isaprof.inspect.values import Node, resolve, signed
+
+_INFIX = {
+    "add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>", "sar": ">>",
+    "cmp_eq": "==", "cmp_lg": "!=", "cmp_lt_u": "<", "cmp_lt_i": "<", "cmp_le_u": "<=", "cmp_le_i": "<=",
+    "cmp_gt_u": ">", "cmp_gt_i": ">", "cmp_ge_u": ">=", "cmp_ge_i": ">=",
+}  # fmt: skip
+
+
+class Names:
+    """Renders nodes; ``arguments`` maps the offset of each kernarg dword to its name."""
+
+    def __init__(
+        self, arguments: Mapping[int, str], pcs: Mapping[int, int], heads: Mapping[int, int]
+    ) -> None:
+        self.arguments = arguments
+        self.pcs = pcs  #: listing index -> address
+        self.heads = heads  #: block -> address of its first instruction
+
+    def text(self, node: Node, size: int = 24) -> str:
+        """``node`` as an expression of at most about ``size`` operations; the rest is ``...``."""
+        return self._text(resolve(node), [size])
+
+    def _text(self, n: Node, budget: list[int]) -> str:
+        budget[0] -= 1
+        if budget[0] < 0:
+            return "..."
+        if n.op == "const":
+            value = signed(int(str(n.value)))
+            return str(value) if -1024 < value < 10 else hex(int(str(n.value)))
+        if n.op == "kernarg":
+            return self.arguments.get(int(str(n.value)), f"kernarg[{int(str(n.value)):#x}]")
+        if n.op == "leaf":
+            return str(n.value)
+        if n.op == "initial":
+            return f"{register_name(int(str(n.value)))} at entry"
+        if n.op == "phi":
+            return self._phi(n, budget)
+        if n.op in ("part", "opaque"):
+            source = n.args[0] if n.op == "part" else n
+            return (
+                f"{source.value}@{self.pcs.get(source.line, 0):#x}" if source.line >= 0 else str(source.value)
+            )
+        if n.op == "mask":
+            return self._text(n.args[0], budget)
+        if n.op == "first":
+            return f"first({self._text(n.args[0], budget)})"
+        if n.op == "select":
+            c, a, b = (self._text(resolve(x), budget) for x in n.args)
+            return f"({c} ? {a} : {b})"
+        if n.op in _INFIX and len(n.args) == 2:
+            return self._infix(n, budget)
+        return f"{n.op}({', '.join(self._text(resolve(a), budget) for a in n.args)})"
+
+    def _infix(self, n: Node, budget: list[int]) -> str:
+        a, b = (resolve(x) for x in n.args)
+        if n.op == "add" and b.op == "const" and (c := signed(int(str(b.value)))) < 0:
+            return f"({self._text(a, budget)} - {-c if -c < 10 else hex(-c)})"
+        return f"({self._text(a, budget)} {_INFIX[n.op]} {self._text(b, budget)})"
+
+    def _phi(self, n: Node, budget: list[int]) -> str:
+        where = f"{register_name(int(str(n.value)))}@{self.heads.get(n.line, 0):#x}"
+        others = {id(r): r for a in n.args if (r := resolve(a)) is not n}
+        simple = [r for r in others.values() if r.op in ("const", "kernarg", "leaf")]
+        if len(others) == len(simple) and 0 < len(simple) <= 3:
+            return f"one of ({' | '.join(self._text(r, budget) for r in simple)})"
+        return where
