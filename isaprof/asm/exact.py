@@ -13,7 +13,9 @@ So the text is known to be exact, not believed to be: the last run is the proof.
 
 from __future__ import annotations
 
+import re
 import struct
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -24,11 +26,12 @@ from isaprof.asm.facts import bits_comment
 from isaprof.asm.text_section import Writer, word_line
 from isaprof.codeobj.tables import SHT_RELA, Tables, read_tables
 from isaprof.errors import BadInput
-from isaprof.isa.objdump import CodeRange, disassemble_ranges
+from isaprof.isa.objdump import CodeRange, Row, disassemble_ranges
 
 _MAX_TRIES = 8
 _SLOT = 32  #: bytes for one instruction in :func:`_encodings`; the longest has 20
 _FILLER = 0xA5
+_ZERO = re.compile(r", 0(?= |$)")
 
 
 def settle(draft: Draft) -> Disassembly:
@@ -39,11 +42,15 @@ def settle(draft: Draft) -> Disassembly:
     rows = draft.code.rows
     # what objdump itself calls invalid has no text; the assembler need not be asked
     keep = {n: word_line(r) for n, r in enumerate(rows) if "Invalid" in r[2] and not r[2].startswith(".long")}
-    how = Choices(keep)
-    bits = 0
+    expected = {n: line for n, r in enumerate(rows) if n not in keep and (line := _expected(r))}
+    bits = len(expected)
+    before = how = Choices({**keep, **expected})
     checked_alone = False
-    for _ in range(_MAX_TRIES):
-        written = draft.write(how)
+    written = draft.write(how)
+    for tried in range(_MAX_TRIES):
+        if tried:
+            written = _again(draft, written, before, how)
+        before = how
         text = "\n".join(written.lines)
         made = to_object(text)
         if isinstance(made, AssemblyErrors):
@@ -74,6 +81,14 @@ def settle(draft: Draft) -> Disassembly:
         bits += more
         how = replace(how, keep={**how.keep, **keep})
     raise BadInput("no text gives the same bytes (a shortcoming of isaprof)", kind="unsupported")
+
+
+def _again(draft: Draft, written: Writer, before: Choices, how: Choices) -> Writer:
+    """The text for new choices; where only some lines are others, only these are written anew."""
+    if replace(how, keep=before.keep) != before:
+        return draft.write(how)
+    written.replace({n: line for n, line in how.keep.items() if before.keep.get(n) != line})
+    return written
 
 
 def _after_errors(draft: Draft, written: Writer, how: Choices, errors: AssemblyErrors) -> Choices:
@@ -129,9 +144,9 @@ def _wrong_rows(draft: Draft, tables: Tables) -> tuple[dict[int, bytes], bool]:
             continue
         open_here = open_words[section.name]
         bad = 0
-        for n, (pc, words, _) in enumerate(draft.code.rows):
-            if not section.address <= pc < section.end:
-                continue
+        first = bisect_left(draft.code.rows, (section.address,))
+        for n in range(first, bisect_left(draft.code.rows, (section.end,))):
+            pc, words, _ = draft.code.rows[n]
             at = pc - section.address
             size = 4 * len(words)
             have = got.data[at : at + size]
@@ -162,12 +177,13 @@ def _keep(draft: Draft, wrong: dict[int, bytes]) -> tuple[dict[int, str], int]:
         for n, got in wrong.items()
         if n not in draft.code.branches and n not in draft.code.references and len(got) == 4 * len(rows[n][1])
     }
-    means = _texts(draft, set(plain.values()))
+    unknown = {got for n, got in plain.items() if not _known_dont_care(got, rows[n][1])}
+    means = _texts(draft, unknown)
     out: dict[int, str] = {}
     bits = 0
     for n in wrong:
         got = plain.get(n)
-        if got is not None and means.get(got) == bare(rows[n][2]):
+        if got is not None and (got not in unknown or means.get(got) == bare(rows[n][2])):
             have = struct.unpack(f"<{len(got) // 4}I", got)
             differences = [
                 (4 * k, a, b) for k, (a, b) in enumerate(zip(have, rows[n][1], strict=True)) if a != b
@@ -177,6 +193,38 @@ def _keep(draft: Draft, wrong: dict[int, bytes]) -> tuple[dict[int, str], int]:
         else:
             out[n] = word_line(rows[n])
     return out, bits
+
+
+def _known_dont_care(got: bytes, words: tuple[int, ...]) -> bool:
+    """Differences in bits that no instruction of that form reads; LLVM need not be asked.
+
+    The assembler writes 0 into the third source of VOP3 (encoding 0x34 or 0x35
+    in the top six bits) when the instruction has none, AMD's compilers inline
+    constant 0 (0x80); a source that is there is printed and comes back as it is.
+    Bits 13 and 14 of v_mfma_scale's first word are not used (CDNA4 ISA, VOP3PX2).
+    """
+    have = struct.unpack(f"<{len(got) // 4}I", got)
+    differ = [a ^ b for a, b in zip(have, words, strict=True)]
+    if len(have) == 2 and words[0] >> 26 in (0x34, 0x35):
+        return differ == [0, 0x80 << 18] and not have[1] >> 18 & 0x1FF
+    if len(have) == 4 and words[0] >> 16 == 0xD3AC:
+        return not differ[0] & ~0x6000 and not any(differ[1:])
+    return False
+
+
+def _expected(row: Row) -> str | None:
+    """The line with bits for what :func:`_known_dont_care` will find: one assembly less.
+
+    A wrong guess costs nothing: the comment takes effect only where the
+    assembler writes exactly the bits it names.
+    """
+    _, words, text = row
+    if len(words) == 2 and words[0] >> 26 in (0x34, 0x35) and words[1] >> 18 & 0x1FF == 0x80:
+        if not _ZERO.search(text):  # a third source that is there would be printed
+            return f"\t{text}\t{bits_comment([(4, words[1] & ~(0x1FF << 18), words[1])])}"
+    elif len(words) == 4 and words[0] >> 16 == 0xD3AC and words[0] & 0x6000:
+        return f"\t{text}\t{bits_comment([(0, words[0] & ~0x6000, words[0])])}"
+    return None
 
 
 def _texts(draft: Draft, encodings: Iterable[bytes]) -> dict[bytes, str]:

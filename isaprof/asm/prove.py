@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from isaprof.asm.compare import Outcome, compare
 from isaprof.asm.disasm import disassemble_object
 from isaprof.asm.facets import read_facets
 from isaprof.errors import IsaprofError
+from isaprof.files import content
 
 #: encodings and differences listed for each object in JSON
 _LISTED = 200
@@ -110,7 +110,7 @@ def run(job: Job) -> Proof:
     """Prove one job; whatever is wrong with the object becomes a failed proof."""
     try:
         if job.index is None:
-            data = Path(job.file).read_bytes()
+            data = content(job.file)
         else:
             from isaprof.codeobj.source import read_source
 

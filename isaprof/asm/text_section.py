@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
 from isaprof.asm.code import Code, padding
@@ -23,6 +24,12 @@ class Writer:
     def row(self, n: int, line: str) -> None:
         self.lines.append(line)
         self.row_of[len(self.lines)] = n
+
+    def replace(self, keep: Mapping[int, str]) -> None:
+        """Write other lines for some rows; everything else stays as it is."""
+        for line, n in self.row_of.items():
+            if n in keep:
+                self.lines[line - 1] = keep[n]
 
 
 def symbolic(code: Code, names: Names) -> dict[int, str]:
@@ -74,9 +81,8 @@ def write_text(
     name = section.name
     out.add("", "\t.text" if name == ".text" else f'\t.section\t{name},"ax",@progbits')
     out.add(f"\t.p2align\t{section.align.bit_length() - 1}")
-    rows = [n for n, row in enumerate(code.rows) if section.address <= row[0] < section.end]
-    first = rows[0] if rows else 0
-    here = code.rows[first : first + len(rows)]
+    first = bisect_left(code.rows, (section.address,))
+    here = code.rows[first : bisect_left(code.rows, (section.end,))]
     places = {pc for pc, _, _ in here} | {section.end}
     starts = names.at[name]
     ends: dict[int, list[FullSymbol]] = {}
@@ -89,10 +95,12 @@ def write_text(
     # an alignment directive would raise the alignment of the whole section
     aligned = aligned if section.align >= 256 and not fixed else frozenset()
     fixed = fixed or section.align < 64
+    marked = {*stops, *ends, *aligned}
     k = 0
     while k < len(here):
         pc, words, text = here[k]
-        _place(out, pc, names, name, starts, ends, pc in aligned)
+        if pc in marked:
+            _place(out, pc, names, name, starts, ends, pc in aligned)
         if k in runs:
             run = runs[k]
             out.add(*_padding(words[0], text, run, pc + 4 * run, aligned, fixed=fixed))
