@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,7 +15,7 @@ from numpy.typing import NDArray
 
 from isaprof import arch as tables
 from isaprof.codeobj.elf import CodeObject, Kernel
-from isaprof.errors import UsageError
+from isaprof.errors import EnvironmentProblem, UsageError
 from isaprof.isa.model import Listing
 from isaprof.sim import abi, archdata
 from isaprof.sim.executor import Program
@@ -29,6 +32,8 @@ QUANTUM = 4096
 #: wave-instructions of one workgroup before others get a turn (spin loops on another workgroup)
 SLICE = 200_000
 MAX_INSTRUCTIONS = 2_000_000_000
+#: environment variable that chooses the executor where the caller does not
+EXECUTOR = "ISAPROF_SIM_EXECUTOR"
 #: scratch given to kernels whose stack size is not known at compile time
 DYNAMIC_STACK = 16384
 
@@ -66,6 +71,8 @@ class FunctionalResult:
     lds_outside: int = 0  #: lane accesses outside the LDS allocation (reads give 0, writes are dropped)
     lds_bytes: int = 0
     addresses: dict[str, int] = field(default_factory=dict)  #: operand -> device address
+    executor: str = "reference"
+    fallbacks: dict[str, int] = field(default_factory=dict)  #: fast executor: mnemonic -> executions by NumPy
 
 
 Progress = Callable[[int, int, str], None]
@@ -89,15 +96,19 @@ def run(
     trace: Callable[[Dim3], bool] = _no_trace,
     max_instructions: int = MAX_INSTRUCTIONS,
     progress: Progress = _no_progress,
+    executor: str | None = None,
 ) -> FunctionalResult:
     """Execute ``kernel`` as launched; all workgroups, or only those given.
 
     ``trace(wg)`` selects the workgroups whose paths and memory accesses are
-    kept. Raises SimulatedFault (a KernelFault) for illegal accesses,
-    instructions without semantics, deadlocks and the instruction limit;
-    UsageError for workgroups outside the grid.
+    kept. ``executor``: "fast" (compiled), "reference" (NumPy) or "auto", the
+    fast one where it can be had; default is ``$ISAPROF_SIM_EXECUTOR``, else
+    auto. Results, faults and traces are the same. Raises SimulatedFault (a
+    KernelFault) for illegal accesses, instructions without semantics, deadlocks
+    and the instruction limit; UsageError for workgroups outside the grid;
+    EnvironmentProblem when "fast" is asked for and cannot be had.
     """
-    machine = Machine(co, kernel, listing, launch)
+    machine = _machine(executor)(co, kernel, listing, launch)
     chosen = _chosen(launch.grid, workgroups)
     with np.errstate(all="ignore"):
         machine.run_all(chosen, trace, max_instructions, progress)
@@ -115,7 +126,36 @@ def run(
         machine.lds_outside,
         machine.lds_bytes,
         {name: s.base for name, s in machine.segments.items()},
+        machine.executor,
+        machine.fallbacks,
     )
+
+
+def _machine(choice: str | None) -> type[Machine]:
+    """The class of the executor that was chosen."""
+    wanted = choice or os.environ.get(EXECUTOR) or "reference"
+    if wanted not in ("auto", "fast", "reference"):
+        raise UsageError(f"no executor {wanted!r}: auto, fast or reference ({EXECUTOR})", kind="executor")
+    if wanted == "reference":
+        return Machine
+    from isaprof.sim.fast.build import Unavailable, load
+
+    try:
+        load()
+    except Unavailable as e:
+        if wanted == "fast":
+            raise EnvironmentProblem(f"the fast executor cannot be used: {e}", kind="compiler") from None
+        _note(str(e))
+        return Machine
+    from isaprof.sim.fast.machine import FastMachine
+
+    return FastMachine
+
+
+@cache
+def _note(why: str) -> None:
+    """Say once why everything takes longer."""
+    print(f"isaprof: simulating without the fast executor, about 100 times slower: {why}", file=sys.stderr)
 
 
 def _chosen(grid: Dim3, workgroups: Sequence[Dim3] | None) -> Sequence[Dim3]:
@@ -146,6 +186,8 @@ class _Grid(Sequence[Dim3]):
 class Machine:
     """Memory, program and scheduler of one run."""
 
+    executor = "reference"
+
     def __init__(self, co: CodeObject, kernel: Kernel, listing: Listing, launch: Launch) -> None:
         self.kernel, self.launch = kernel, launch
         d = kernel.descriptor
@@ -175,6 +217,11 @@ class Machine:
         self.traces: list[WorkgroupTrace] = []
         self.executed = 0
         self.lds_outside = 0
+
+    @property
+    def fallbacks(self) -> dict[str, int]:
+        """Instructions that another executor than this one did: mnemonic -> wave-instructions."""
+        return {}
 
     def _load(self, co: CodeObject) -> int:
         """Register all memory; returns device address minus virtual address of the code."""
@@ -222,16 +269,20 @@ class Machine:
         group = Workgroup(wg, [], lds)
         for index in range(self.waves_per_workgroup):
             w = self._new_wave()
-            abi.start_wave(w, self.kernel.descriptor, self.facts, self.state, self.users, wg, index)
-            w.pc = self.start
-            w.memory, w.lds, w.wg = self.memory, lds, group
-            if self.private:
-                w.scratch = np.zeros((self.lanes, self.private), np.uint8)
-            if traced:
-                w.trace = {}
+            self.prepare_wave(w, group, index, traced)
             group.waves.append(w)
         group.live = len(group.waves)
         return group
+
+    def prepare_wave(self, w: Wave, group: Workgroup, index: int, traced: bool) -> None:
+        """Registers, memory and position that wave ``index`` of ``group`` starts with."""
+        abi.start_wave(w, self.kernel.descriptor, self.facts, self.state, self.users, group.id, index)
+        w.pc = self.start
+        w.memory, w.lds, w.wg = self.memory, group.lds, group
+        if self.private:
+            w.scratch = np.zeros((self.lanes, self.private), np.uint8)
+        if traced:
+            w.trace = {}
 
     def _finish(self, group: Workgroup) -> None:
         self.lds_outside += group.lds.outside

@@ -1,0 +1,152 @@
+/* MFMA and WMMA: elements to double, gathered into matrices by index tables, summed over K in order. */
+#include "floats.h"
+
+enum { ELEMENTS = 64 * 64, RESULTS = 2048, FACTORS = 4096 };
+
+static void decode(const Wave *w, double *out, int kind, i32 first, i32 regs, const float *table) {
+    const i64 n = w->lanes;
+    for (i32 r = 0; r < regs; r++) {
+        const u32 *v = row(w, first + r);
+        switch (kind) {
+        case E_F32: for (i64 l = 0; l < n; l++) out[r * 64 + l] = f32(v[l]); break;
+        case E_F16:
+            for (i64 l = 0; l < n; l++) out[(2 * r) * 64 + l] = f32(widen16(v[l] & 0xFFFFu));
+            for (i64 l = 0; l < n; l++) out[(2 * r + 1) * 64 + l] = f32(widen16(v[l] >> 16));
+            break;
+        case E_BF16:
+            for (i64 l = 0; l < n; l++) out[(2 * r) * 64 + l] = f32(v[l] << 16);
+            for (i64 l = 0; l < n; l++) out[(2 * r + 1) * 64 + l] = f32(v[l] & 0xFFFF0000u);
+            break;
+        case E_I8: case E_U8: case E_BYTE:
+            for (int b = 0; b < 4; b++)
+                for (i64 l = 0; l < n; l++) {
+                    u32 x = v[l] >> 8 * b & 255;
+                    out[(4 * r + b) * 64 + l] = kind == E_I8 ? (i8)x : kind == E_U8 ? (double)x : table[x];
+                }
+            break;
+        case E_I4: case E_U4: case E_FP4:
+            for (int b = 0; b < 8; b++)
+                for (i64 l = 0; l < n; l++) {
+                    u32 x = v[l] >> 4 * b & 15;
+                    out[(8 * r + b) * 64 + l] =
+                        kind == E_U4 ? (double)x : kind == E_I4 ? (double)((i32)(x << 28) >> 28) : table[x];
+                }
+            break;
+        }
+    }
+    if (kind == E_SIX) /* 32 codes in 6 registers, low bits first */
+        for (int e = 0; e < 16 * regs / 3; e++) {
+            int at = 6 * (e % 32), r = 6 * (e / 32) + at / 32, s = at & 31;
+            const u32 *lo = row(w, first + r), *hi = s > 26 ? row(w, first + r + 1) : lo;
+            for (i64 l = 0; l < n; l++) {
+                u64 x = lo[l] | (u64)(s > 26 ? hi[l] : 0) << 32;
+                out[e * 64 + l] = table[x >> s & 63];
+            }
+        }
+}
+
+static int count_of(int kind, i32 regs) {
+    switch (kind) {
+    case E_F32: return regs;
+    case E_F16: case E_BF16: return 2 * regs;
+    case E_I4: case E_U4: case E_FP4: return 8 * regs;
+    case E_SIX: return regs / 6 * 32;
+    }
+    return 4 * regs;
+}
+
+static void negate(double *x, int elements, i64 n, const u8 *neg) {
+    for (int e = 0; e < elements; e++)
+        if (neg[elements > 1 ? e & 1 : 0])
+            for (i64 l = 0; l < n; l++) x[e * 64 + l] *= -1.0;
+}
+
+static inline __attribute__((always_inline)) void product(double *out, const double *a, const double *b, int m, int k) {
+    for (int i = 0; i < m; i++) {
+        double acc[32];
+        for (int j = 0; j < m; j++) acc[j] = 0;
+        for (int q = 0; q < k; q++) {
+            double x = a[i * k + q];
+            for (int j = 0; j < m; j++) acc[j] += x * b[q * m + j];
+        }
+        for (int j = 0; j < m; j++) out[i * m + j] = acc[j];
+    }
+}
+
+static void scale_rows(const Wave *w, const Mat *t, double *a, double *b) {
+    const u32 *sa = row(w, t->a_scale), *sb = row(w, t->b_scale);
+    for (i32 i = 0; i < t->m; i++)
+        for (i32 q = 0; q < t->k; q += 32) {
+            double x = t->e8m0[sa[(i + t->m * (q / 32)) & 63] >> t->a_shift & 255];
+            double y = t->e8m0[sb[(i + t->m * (q / 32)) & 63] >> t->b_shift & 255];
+            for (i32 r = q; r < q + 32; r++) a[i * t->k + r] *= x;
+            for (i32 r = q; r < q + 32; r++) b[r * t->m + i] *= y;
+        }
+}
+
+static u32 encode_i32(double x, int clamp) {
+    if (clamp) x = x < -2147483648.0 ? -2147483648.0 : x > 2147483647.0 ? 2147483647.0 : x;
+    return (u32)(u64)(i64)x;
+}
+
+static double accumulator(const Wave *w, const Mat *t, int e, i64 l) {
+    if (t->c_is_const) return t->c_const;
+    switch (t->result) {
+    case R_F32: return f32(row(w, t->c_row + e)[l]);
+    case R_I32: return (i32)row(w, t->c_row + e)[l];
+    }
+    u32 x = t->packed16 ? row(w, t->c_row + e / 2)[l] >> 16 * (e & 1) : row(w, t->c_row + e)[l] >> 16 * t->high;
+    return t->result == R_F16 ? f32(widen16(x & 0xFFFFu)) : f32(x << 16);
+}
+
+/* float64 to f32 as NumPy does, NaN included */
+static inline u32 to_f32(double x) { return bits32((float)x); }
+
+int isa_matrix(Wave *w, const Prog *p, const Op *o) {
+    const Mat *t = &p->mats[o->extra];
+    const i64 n = w->lanes;
+    double raw[ELEMENTS], a[FACTORS], b[FACTORS], full[RESULTS];
+    const int m = t->m, k = t->k, size = t->blocks * m * k;
+    decode(w, raw, t->a_kind, t->a_row, t->a_regs, t->a_table);
+    if (t->a_neg[0] | t->a_neg[1]) negate(raw, count_of(t->a_kind, t->a_regs), n, t->a_neg);
+    for (int i = 0; i < size; i++) a[i] = raw[t->a_index[i]];
+    decode(w, raw, t->b_kind, t->b_row, t->b_regs, t->b_table);
+    if (t->b_neg[0] | t->b_neg[1]) negate(raw, count_of(t->b_kind, t->b_regs), n, t->b_neg);
+    for (int i = 0; i < size; i++) b[i] = raw[t->b_index[i]];
+    if (t->scaled) scale_rows(w, t, a, b);
+    for (int g = 0; g < t->blocks; g++) {
+        const double *x = a + g * m * k, *y = b + g * m * k;
+        double *z = full + g * m * m;
+        if (m == 16) product(z, x, y, 16, k);
+        else if (m == 32) product(z, x, y, 32, k);
+        else product(z, x, y, 4, k);
+    }
+    u32 result[RESULTS];
+    for (int e = 0; e < t->d_elements; e++)
+        for (i64 l = 0; l < n; l++) {
+            double c = accumulator(w, t, e, l), x = full[t->d_index[e * n + l]];
+            if (t->c_abs) c = fabs(c);
+            if (t->c_neg) c = -c;
+            x += c;
+            u32 r;
+            switch (t->result) {
+            case R_F32: r = to_f32(x); break;
+            case R_I32: r = encode_i32(x, t->clamp); break;
+            case R_F16: r = narrow16(x); break;
+            default: r = bf16_of(to_f32(x));
+            }
+            result[e * n + l] = r;
+        }
+    for (int e = 0; e < t->d_elements; e++)
+        for (i64 l = 0; l < n; l++) {
+            u32 r = result[e * n + l];
+            if (t->result <= R_I32) {
+                row(w, t->d_row + e)[l] = r;
+            } else {
+                u32 *d = row(w, t->d_row + (t->packed16 ? e / 2 : e)) + l;
+                int shift = t->packed16 ? 16 * (e & 1) : 16 * t->high;
+                *d = (*d & ~(0xFFFFu << shift)) | r << shift;
+            }
+        }
+    return S_NEXT;
+}
