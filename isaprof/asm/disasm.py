@@ -13,14 +13,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
+from typing import TYPE_CHECKING
 
 from isaprof.asm import notes_text
-from isaprof.asm.code import Code, read_code
+from isaprof.asm.code import Code
 from isaprof.asm.data_section import relocations_in, reserve_labels, write_data
 from isaprof.asm.layout import Layout, function_starts, read_layout
 from isaprof.asm.names import Names, absolute_and_undefined, quote
 from isaprof.asm.text_section import Writer, symbolic, write_text
 from isaprof.codeobj.elf import CodeObject
+from isaprof.errors import BadInput
+
+if TYPE_CHECKING:
+    from isaprof.asm.start import Started
 
 __all__ = ["Disassembly", "Draft", "disassemble_object", "quote"]
 
@@ -140,14 +145,20 @@ def disassemble_object(
     Raises BadInput for files that are no code object, and for what no text can
     carry: dynamic relocations of unusual types, symbol names that are not UTF-8.
     """
-    from isaprof.asm.exact import settle
-    from isaprof.errors import BadInput
+    from isaprof.asm.start import Started
 
-    co = CodeObject.from_bytes(data, path=path, arch=arch)
+    started = Started(CodeObject.from_bytes(data, path=path, arch=arch))
+    return finish(started, data, path)
+
+
+def finish(started: Started, data: bytes, path: str | PathLike[str] | None) -> Disassembly:
+    """The text for an object whose code is being read; errors as :func:`disassemble_object`."""
+    from isaprof.asm.exact import settle
+
+    co = started.co
     layout = read_layout(data, path)
     try:
-        draft = Draft(co, layout, read_code(co))
-        settled = settle(draft)
+        settled = settle(Draft(co, layout, started.code()))
     except BadInput as e:
         if e.path is None and path is not None:
             raise BadInput(e.message, path=path, hint=e.hint, offset=e.offset, kind=e.kind) from None

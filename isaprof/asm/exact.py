@@ -31,6 +31,10 @@ from isaprof.isa.objdump import CodeRange, Row, disassemble_ranges
 _MAX_TRIES = 8
 _SLOT = 32  #: bytes for one instruction in :func:`_encodings`; the longest has 20
 _FILLER = 0xA5
+_VOP3 = frozenset({0x33, 0x34, 0x35})  #: top six bits: VOP3P of gfx10 and later, VOP3
+_SRC2 = 0x1FF << 18
+#: packed instructions of two sources
+_PACKED_PAIRS = ("v_pk_mul_", "v_pk_add_")
 _ZERO = re.compile(r", 0(?= |$)")
 
 
@@ -198,33 +202,38 @@ def _keep(draft: Draft, wrong: dict[int, bytes]) -> tuple[dict[int, str], int]:
 def _known_dont_care(got: bytes, words: tuple[int, ...]) -> bool:
     """Differences in bits that no instruction of that form reads; LLVM need not be asked.
 
-    The assembler writes 0 into the third source of VOP3 (encoding 0x34 or 0x35
-    in the top six bits) when the instruction has none, AMD's compilers inline
-    constant 0 (0x80); a source that is there is printed and comes back as it is.
-    Bits 13 and 14 of v_mfma_scale's first word are not used (CDNA4 ISA, VOP3PX2).
+    The assembler writes 0 into the third source of VOP3 and VOP3P when the
+    instruction has none, AMD's compilers inline constant 0 (0x80); a source
+    that is there is printed and comes back as it is. Bits 13 and 14 of
+    v_mfma_scale's first word are not used (CDNA4 ISA, VOP3PX2).
     """
     have = struct.unpack(f"<{len(got) // 4}I", got)
     differ = [a ^ b for a, b in zip(have, words, strict=True)]
-    if len(have) == 2 and words[0] >> 26 in (0x34, 0x35):
-        return differ == [0, 0x80 << 18] and not have[1] >> 18 & 0x1FF
+    if len(have) in (2, 3) and words[0] >> 26 in _VOP3:
+        return not differ[0] and differ[1] == 0x80 << 18 and not any(differ[2:]) and not have[1] & _SRC2
     if len(have) == 4 and words[0] >> 16 == 0xD3AC:
         return not differ[0] & ~0x6000 and not any(differ[1:])
     return False
 
 
 def _expected(row: Row) -> str | None:
-    """The line with bits for what :func:`_known_dont_care` will find: one assembly less.
+    """The line with bits for what would come out otherwise: one assembly less.
 
     A wrong guess costs nothing: the comment takes effect only where the
     assembler writes exactly the bits it names.
     """
     _, words, text = row
-    if len(words) == 2 and words[0] >> 26 in (0x34, 0x35) and words[1] >> 18 & 0x1FF == 0x80:
-        if not _ZERO.search(text):  # a third source that is there would be printed
-            return f"\t{text}\t{bits_comment([(4, words[1] & ~(0x1FF << 18), words[1])])}"
-    elif len(words) == 4 and words[0] >> 16 == 0xD3AC and words[0] & 0x6000:
-        return f"\t{text}\t{bits_comment([(0, words[0] & ~0x6000, words[0])])}"
-    return None
+    have = list(words)
+    if len(words) in (2, 3) and words[0] >> 26 in _VOP3:
+        if text.startswith(_PACKED_PAIRS) and words[0] >> 26 == 0x33:
+            have[0] |= 0x4000  # op_sel_hi of the third source
+            have[1] &= ~_SRC2
+        elif words[1] & _SRC2 == 0x80 << 18 and (text.startswith("v_mbcnt") or not _ZERO.search(text)):
+            have[1] &= ~_SRC2  # a third source that is there would be printed
+    elif len(words) == 4 and words[0] >> 16 == 0xD3AC:
+        have[0] &= ~0x6000
+    differences = [(4 * k, a, b) for k, (a, b) in enumerate(zip(have, words, strict=True)) if a != b]
+    return f"\t{text}\t{bits_comment(differences)}" if differences else None
 
 
 def _texts(draft: Draft, encodings: Iterable[bytes]) -> dict[bytes, str]:

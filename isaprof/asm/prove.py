@@ -10,13 +10,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from isaprof.asm.compare import Outcome, compare
-from isaprof.asm.disasm import disassemble_object
-from isaprof.asm.facets import read_facets
+from isaprof.asm.start import Started
+from isaprof.codeobj.elf import CodeObject
 from isaprof.errors import IsaprofError
 from isaprof.files import content
+
+if TYPE_CHECKING:
+    from isaprof.asm.compare import Outcome
 
 #: encodings and differences listed for each object in JSON
 _LISTED = 200
@@ -80,7 +82,13 @@ class Proof:
 
 def prove(data: bytes, *, path: str, arch: str | None = None) -> Proof:
     """Round trip of one object; errors as of :func:`~isaprof.asm.disassemble_object`."""
-    done = disassemble_object(data, path=path, arch=arch)
+    # what is not needed to start llvm-objdump is loaded while it runs
+    started = Started(CodeObject.from_bytes(data, path=path, arch=arch))
+    from isaprof.asm.compare import compare
+    from isaprof.asm.disasm import finish
+    from isaprof.asm.facets import read_facets
+
+    done = finish(started, data, path)
     original = read_facets(data, path=path, arch=arch)
     rebuilt = read_facets(done.rebuilt, path=path, arch=arch)
     outcome = compare(original, rebuilt)
