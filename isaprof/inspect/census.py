@@ -124,7 +124,7 @@ def attributes_of(ins: Instruction) -> list[str]:
 
 
 def cache_policy(ins: Instruction) -> tuple[str, ...]:
-    """Cache-policy bits of a vector or scalar memory instruction, as printed (``sc0`` of an atomic returns)."""
+    """Cache-policy bits of a memory instruction, as printed (``sc0`` of an atomic is its return)."""
     if ins.mem is None or ins.mem.space in (Space.LDS, Space.GDS):
         return ()
     m = ins.modifiers

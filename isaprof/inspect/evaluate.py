@@ -180,6 +180,12 @@ def _signed(a: Vector) -> Vector:
     return out
 
 
+def _choose(c: Vector, a: Vector, b: Vector) -> Vector:
+    out = b.copy()
+    np.copyto(out, a, where=c != 0)
+    return out
+
+
 def _extend(bits: int) -> Callable[..., Vector]:
     sign = 1 << (bits - 1)
     return lambda a: (((a & ((1 << bits) - 1)) ^ sign) - sign) & _MASK
@@ -203,7 +209,7 @@ _RULES: dict[str, Callable[..., Vector]] = {
     "sext8": _extend(8),
     "sext16": _extend(16),
     "sext24": _extend(24),
-    "select": lambda c, a, b: np.where(c != 0, a, b),
+    "select": lambda c, a, b: _choose(c, a, b),
     "cmp_eq": lambda a, b: (a == b).astype(np.int64),
     "cmp_lg": lambda a, b: (a != b).astype(np.int64),
     "cmp_lt_u": lambda a, b: (a < b).astype(np.int64),

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from isaprof.analysis.cfg import Cfg, Loop
 from isaprof.codeobj.elf import Kernel
 from isaprof.inspect import semantics
-from isaprof.inspect.entry import BASES, EXEC, SCC, entry_state, is_vector
-from isaprof.inspect.values import LEAVES, Graph, Node, constant, resolve
-from isaprof.isa.model import Instruction, Operand, OperandKind, RegClass, RegSpan, Space
+from isaprof.inspect.entry import BASES, EXEC, SCC, S, V, entry_state, is_vector
+from isaprof.inspect.unchanging import unchanging
+from isaprof.inspect.values import Graph, Node, constant, resolve
+from isaprof.isa.model import Category, Instruction, Operand, OperandKind, RegClass, RegSpan, Space
 from isaprof.isa.rules import NO_EXEC
 
 State = dict[int, Node]
@@ -69,79 +70,13 @@ def trace(cfg: Cfg, kernel: Kernel, arch: str) -> Flow:
     ]
     tracer = _Tracer(flow, frozenset())
     tracer.run()
-    if not (stable := _stable(flow)):
+    if not (stable := unchanging(flow.graph, flow.phis)):
         return flow
-    # loops that write a register only with the value it has, such as a masked pointer: once more, without them
+    # loops that write a register only with the value it has (a masked pointer): once more, without them
     again = Flow(cfg, flow.graph, flow.wave_words, entry=flow.entry)
     again.loads = [x for x in flow.loads if x.index < 0]
     _Tracer(again, stable).run()
     return again
-
-
-def _stable(flow: Flow) -> frozenset[tuple[int, int]]:
-    """(block, register) of scalar phis that provably keep the value the register had before.
-
-    Assumed of all phis of a register together, then checked for each of their
-    arguments: a proof by induction over the paths.
-    """
-    of_register: dict[int, list[Node]] = {}
-    for phis in flow.phis.values():
-        for phi in phis:
-            if not phi.varies and len(phi.args) > 0:
-                of_register.setdefault(int(str(phi.value)), []).append(phi)
-    out = set()
-    for code, phis in of_register.items():
-        starts = {id(a): a for p in phis for a in p.args if a.op in LEAVES}
-        mine = {id(p) for p in phis}
-        start = next(iter(starts.values()), None)
-        if (
-            len(starts) == 1
-            and start is not None
-            and all(_with(flow.graph, a, mine, start) is start for p in phis for a in p.args)
-        ):
-            out |= {(p.line, code) for p in phis}
-        else:
-            out |= {(p.line, code) for p in _same_value(phis)}
-    return frozenset(out)
-
-
-def _same_value(phis: list[Node]) -> list[Node]:
-    """Phis that only pass on one value among themselves, whatever it is."""
-    value: dict[int, Node] = {}
-    for _ in phis:
-        before = len(value)
-        for phi in phis:
-            if id(phi) in value:
-                continue
-            seen, todo, outside = {id(phi)}, [phi], {}
-            while todo and len(outside) < 2:
-                for a in todo.pop().args:
-                    a = value.get(id(a), a)
-                    if id(a) in seen:
-                        continue
-                    seen.add(id(a))
-                    if a.op == "phi" and a.value == phi.value:
-                        todo.append(a)
-                    else:
-                        outside[id(a)] = a
-            if len(outside) == 1:
-                value[id(phi)] = next(iter(outside.values()))
-        if len(value) == before:
-            break
-    return [p for p in phis if id(p) in value]
-
-
-def _with(g: Graph, node: Node, phis: set[int], value: Node, depth: int = 4) -> Node | None:
-    """``node`` with ``phis`` replaced by ``value``; None where it is not a small pure expression of them."""
-    if id(node) in phis:
-        return value
-    if node.op in LEAVES:
-        return node
-    if depth == 0 or node.op in ("opaque", "part", "phi", "lanes"):
-        return None
-    args = [_with(g, a, phis, value, depth - 1) for a in node.args]
-    known = [a for a in args if a is not None]
-    return g.op(node.op, *known, value=node.value) if len(known) == len(args) else None
 
 
 def spans_to_codes(spans: Iterable[RegSpan]) -> list[int]:
@@ -189,14 +124,15 @@ class _Tracer:
         self.out: dict[int, State] = {}
         self.written: dict[int, set[int]] = {}
         self.everything: set[int] = set()
+        self.indexed = any(i.base.startswith("s_set_gpr_idx") for i in self.cfg.lines)
 
     def run(self) -> None:
         blocks = self.cfg.blocks
         if not blocks:
             return
-        for b in blocks:
-            lines = self.cfg.lines[b.first : b.last + 1]
-            self.written[b.index] = {c for i in lines for c in spans_to_codes(i.writes)}
+        for each in blocks:
+            lines = self.cfg.lines[each.first : each.last + 1]
+            self.written[each.index] = {c for i in lines for c in spans_to_codes(i.writes)}
         order = _reverse_post_order(self.cfg)
         rank = {b: i for i, b in enumerate(order)}
         loops = {loop.header: loop for loop in self.cfg.loops}
@@ -259,6 +195,12 @@ class _Tracer:
         index = ins.index
         self.flow.inputs[index] = read
         self.flow.exec_at[index] = execs
+        if ins.base.startswith(_INDEXED) or (self.indexed and ins.category is Category.VALU):
+            # the register that is written depends on M0 or on the index mode
+            scalar = ins.base.startswith("s_movrel")
+            whole = self.g.opaque(ins.base, (), index, varies=True)
+            for code in [c for c in state if (S <= c < V if scalar else is_vector(c))]:
+                state[code] = self.g.part(whole, code)
         if ins.base in _CALLS:  # the callee may write anything
             whole = self.g.opaque(ins.base, (), index, varies=True)
             for code in {*state, *self.everything, *self.flow.entry}:
@@ -273,8 +215,10 @@ class _Tracer:
             results = {c: self.g.part(whole, i) for i, c in enumerate(codes)}
         partial = not (all(map(is_full, execs)) or NO_EXEC.fullmatch(ins.base))
         for code in codes:
-            node = results.get(code)
-            if node is None:  # a side result without a rule, such as SCC
+            known = results.get(code)
+            if known is not None:
+                node = known
+            else:  # a side result without a rule, such as SCC
                 varies = is_vector(code) or any(n.varies for n in read.values())
                 node = self.g.part(
                     self.g.opaque(ins.base, dict.fromkeys(read.values()), index, varies=varies), 0
@@ -428,6 +372,7 @@ class _Tracer:
         return None if where is None else (where[0], where[1] + total)
 
 
+_INDEXED = ("s_movreld", "v_movreld", "v_movrelsd", "v_swaprel")
 _CALLS = ("s_swappc_b64", "s_swap_pc_i64", "s_call_b64", "s_call_i64")
 _CROSS_LANE = ("v_permlane", "ds_bpermute", "ds_permute", "ds_swizzle", "v_mov_b32_dpp")
 
@@ -460,7 +405,7 @@ def _visible(node: Node, execs: tuple[Node, ...]) -> Node:
 
 def _holds_kernarg_pointer(node: Node, limit: int = 200) -> bool:
     """Whether address arithmetic on the kernarg pointer leads to ``node`` (not through loaded data)."""
-    stack, seen = [node], set()
+    stack, seen = [node], set[int]()
     while stack and len(seen) < limit:
         n = stack.pop()
         if id(n) in seen:

@@ -8,7 +8,8 @@ from isaprof.inspect.entry import register_name
 from isaprof.inspect.values import Node, resolve, signed
 
 _INFIX = {
-    "add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>", "sar": ">>",
+    "add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^",
+    "shl": "<<", "shr": ">>", "sar": ">>",
     "cmp_eq": "==", "cmp_lg": "!=", "cmp_lt_u": "<", "cmp_lt_i": "<", "cmp_le_u": "<=", "cmp_le_i": "<=",
     "cmp_gt_u": ">", "cmp_gt_i": ">", "cmp_ge_u": ">=", "cmp_ge_i": ">=",
 }  # fmt: skip
@@ -67,8 +68,21 @@ class Names:
 
     def _phi(self, n: Node, budget: list[int]) -> str:
         where = f"{register_name(int(str(n.value)))}@{self.heads.get(n.line, 0):#x}"
-        others = {id(r): r for a in n.args if (r := resolve(a)) is not n}
-        simple = [r for r in others.values() if r.op in ("const", "kernarg", "leaf")]
-        if len(others) == len(simple) and 0 < len(simple) <= 3:
-            return f"one of ({' | '.join(self._text(r, budget) for r in simple)})"
-        return where
+        others = [r for r in {id(r): r for a in n.args if (r := resolve(a)) is not n}.values()]
+        if n in self._open or len(self._open) > 2 or not 0 < len(others) <= 3:
+            return where
+        self._open.append(n)
+        try:
+            if n.line in self.loop_heads:
+                # the others are what the loop makes of it
+                starts = [r for r in others if r.op in ("const", "kernarg", "leaf")]
+                return f"{where} (first {self._text(starts[0], budget)})" if len(starts) == 1 else where
+            share = max(4, budget[0] // len(others))
+            sides = []
+            for r in others:
+                part = [min(share, budget[0])]
+                sides.append(self._text(r, part))
+                budget[0] -= share - part[0]
+            return f"one of ({' | '.join(sides)})"
+        finally:
+            self._open.pop()

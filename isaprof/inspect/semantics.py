@@ -232,7 +232,8 @@ VECTOR: dict[str, Rule] = {
     "v_mad_u32_u24": _mul24("u", add=True), "v_mad_i32_i24": _mul24("i", add=True),
     "v_add3_u32": _chain("add", "add"), "v_or3_b32": _chain("or", "or"), "v_xor3_b32": _chain("xor", "xor"),
     "v_lshl_add_u32": _chain("shl", "add"), "v_add_lshl_u32": _chain("add", "shl"),
-    "v_lshl_or_b32": _chain("shl", "or"), "v_and_or_b32": _chain("and", "or"), "v_xad_u32": _chain("xor", "add"),
+    "v_lshl_or_b32": _chain("shl", "or"), "v_and_or_b32": _chain("and", "or"),
+    "v_xad_u32": _chain("xor", "add"),
     "v_bfe_u32": _bfe, "v_mbcnt_lo_u32_b32": _mbcnt("lo"), "v_mbcnt_hi_u32_b32": _mbcnt("hi"),
 }  # fmt: skip
 

@@ -1,0 +1,1 @@
+"""Detectors, one a module; :func:`isaprof.inspect.technique.discover` finds them."""
