@@ -166,9 +166,15 @@ def resolve(file: LaunchFile, shape_text: str | None, *, seed: int | None = None
         None if file.nbytes is None else _value(file, "bytes", file.nbytes, env),
         {o.name: o for o in file.operands if o.tile is not None},
     )  # fmt: skip
-    for a in file.arguments:
+    for a in file.arguments:  # complain now, not in the middle of a run
         if a.pointer is None:
-            kernarg.scalar(a, env)  # complain now, not in the middle of a run
+            kernarg.scalar(a, env)
+    for o in file.operands:
+        if o.tile is None:
+            continue
+        for x, y, z in ((0, 0, 0), (grid[0] - 1, grid[1] - 1, grid[2] - 1)):
+            for e in (*o.tile.start, *o.tile.size):
+                _value(file, f"tile of operand {o.name}", e, {**env, "wg_x": x, "wg_y": y, "wg_z": z})
     return out
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isaprof.errors import BadInput
+from isaprof.launch.expr import ExprError
 from isaprof.launch.references import REFERENCES, Case, ReferenceError_
 
 if TYPE_CHECKING:
@@ -233,7 +234,14 @@ def _ran(
     mask = np.zeros(buffer.shape, np.bool_)
     for x, y, z in workgroups:
         env = {**launch.env, "wg_x": x, "wg_y": y, "wg_z": z}
-        start = [e(env) for e in operand.tile.start]
-        size = [e(env) for e in operand.tile.size]
+        try:
+            start = [e(env) for e in operand.tile.start]
+            size = [e(env) for e in operand.tile.size]
+        except ExprError as error:
+            raise BadInput(
+                f"operand {buffer.name}: the tile of workgroup {x},{y},{z}: {error}",
+                path=launch.file.origin,
+                kind="bad_launch_file",
+            ) from None
         mask[tuple(slice(max(0, s), max(0, s + k)) for s, k in zip(start, size, strict=True))] = True
     return mask.reshape(-1), False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from isaprof.errors import BadInput, UsageError
 from isaprof.launch import LaunchFile, ResolvedLaunch
 
 from .kernels import GEMM
@@ -98,6 +99,18 @@ def test_sample_checks_only_the_tiles_that_ran() -> None:
     missing = r.verify(packed(r, part), [(0, 1, 0), (1, 1, 0)])
     assert missing.verified is False
     assert missing.unwritten == 256
+
+
+def test_a_tile_that_has_no_value_is_said_before_the_run() -> None:
+    with pytest.raises(UsageError, match="tile of operand C"):
+        launch(GEMM.replace('"wg_x*16"]', '"log2(wg_x)"]'))
+
+
+def test_a_tile_that_has_no_value_in_the_middle_is_bad_input() -> None:
+    text = GEMM.replace('"wg_x*16"]', '"16 // (wg_x + wg_y*2 - 1)"]')  # workgroup 1,0
+    r, c = launch(text)
+    with pytest.raises(BadInput, match="workgroup 1,0,0: division by zero"):
+        r.verify(packed(r, c), [(1, 0, 0)])
 
 
 def test_sample_without_tiles_checks_what_was_written_and_says_so() -> None:
