@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from isaprof.inspect.entry import register_name
 from isaprof.inspect.values import Node, resolve, signed
@@ -19,8 +19,14 @@ class Names:
     """Renders nodes; ``arguments`` maps the offset of each kernarg dword to its name."""
 
     def __init__(
-        self, arguments: Mapping[int, str], pcs: Mapping[int, int], heads: Mapping[int, int]
+        self,
+        arguments: Mapping[int, str],
+        pcs: Mapping[int, int],
+        heads: Mapping[int, int],
+        loop_heads: Collection[int] = (),
     ) -> None:
+        self.loop_heads = frozenset(loop_heads)  #: blocks at which a loop begins
+        self._open: list[Node] = []
         self.arguments = arguments
         self.pcs = pcs  #: listing index -> address
         self.heads = heads  #: block -> address of its first instruction
@@ -68,7 +74,7 @@ class Names:
 
     def _phi(self, n: Node, budget: list[int]) -> str:
         where = f"{register_name(int(str(n.value)))}@{self.heads.get(n.line, 0):#x}"
-        others = [r for r in {id(r): r for a in n.args if (r := resolve(a)) is not n}.values()]
+        others = list({id(r): r for r in map(resolve, n.args) if r is not n}.values())
         if n in self._open or len(self._open) > 2 or not 0 < len(others) <= 3:
             return where
         self._open.append(n)

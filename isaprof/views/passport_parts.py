@@ -119,7 +119,8 @@ def lds(p: Passport) -> list[Part]:
         ]
     out: list[Part] = [
         f"Static size {p.lds_static} bytes; the {proven} of {len(m.accesses)} accesses whose addresses are "
-        f"provable stay below {m.highest:#x} ({m.highest} bytes), in a workgroup of {shape} ({m.shape_source})"
+        f"provable stay below {m.highest:#x} ({m.highest} bytes), in a workgroup of {shape} "
+        f"({m.shape_source})"
     ]
     if m.unproven:
         out.append(f"{m.unproven} accesses: address not provable, so the highest address in all is not")

@@ -20,7 +20,8 @@ def _find(k: KernelFacts) -> Iterator[tuple[str, list[Instruction]]]:
                 if _alternate(lines, writes, reads, low, apart, n):
                     yield (
                         f"loop {loop.head:#x}: {n} copies of an area at {low:#x}, {apart:#x} bytes apart: "
-                        f"between barriers, {len(writes)} instructions fill one while {len(reads)} read another",
+                        f"between barriers, {len(writes)} instructions fill one while {len(reads)} read "
+                        "another",
                         [k.instruction(a.index) for a in writes],
                     )
                     break
