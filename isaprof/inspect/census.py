@@ -15,6 +15,7 @@ CLASSES: Mapping[str, str] = {
     "acc_move": "v_accvgpr_read, _write, _mov",
     "salu": "scalar ALU",
     "smem": "scalar memory",
+    "smem_atomic": "scalar atomics",
     "vmem_load": "buffer, global, flat, scratch and image loads into registers",
     "vmem_store": "stores of the same",
     "vmem_atomic": "atomics of the same",
@@ -86,7 +87,7 @@ def _memory_class(ins: Instruction) -> str:
         if mem.lds_dma or base.startswith("tensor_"):
             return "lds_dma"
         if mem.space is Space.SCALAR:
-            return "smem"
+            return "smem_atomic" if mem.atomic else "smem"
         kind = "atomic" if mem.atomic else "store" if mem.store else "load"
         if mem.space in (Space.LDS, Space.GDS):
             return {"atomic": "lds_atomic", "store": "lds_write", "load": "lds_read"}[kind]

@@ -47,6 +47,7 @@ class Flow:
     loads: list[KernargLoad] = field(default_factory=list)
     phis: dict[int, list[Node]] = field(default_factory=dict)  #: block -> its phis
     entry: State = field(default_factory=dict)
+    codes: dict[int, tuple[list[int], list[int]]] = field(default_factory=dict)  #: registers read, written
 
     def words(self, ins: Instruction, operand: Operand) -> list[Node]:
         """Values of a source operand of ``ins``, one a dword."""
@@ -64,6 +65,7 @@ class Flow:
 def trace(cfg: Cfg, kernel: Kernel, arch: str) -> Flow:
     """Execute ``cfg`` (of ``kernel``, built from its start) symbolically."""
     flow = Flow(cfg, Graph(), kernel.wave_size // 32)
+    flow.codes = {i.index: (spans_to_codes(i.reads), spans_to_codes(i.writes)) for i in cfg.lines}
     flow.entry = entry_state(flow.graph, kernel, arch)
     flow.loads += [
         KernargLoad(-1, int(str(n.value)), 4, (r,)) for r, n in flow.entry.items() if n.op == "kernarg"
@@ -73,7 +75,7 @@ def trace(cfg: Cfg, kernel: Kernel, arch: str) -> Flow:
     if not (stable := unchanging(flow.graph, flow.phis)):
         return flow
     # loops that write a register only with the value it has (a masked pointer): once more, without them
-    again = Flow(cfg, flow.graph, flow.wave_words, entry=flow.entry)
+    again = Flow(cfg, flow.graph, flow.wave_words, entry=flow.entry, codes=flow.codes)
     again.loads = [x for x in flow.loads if x.index < 0]
     _Tracer(again, stable).run()
     return again
@@ -132,7 +134,7 @@ class _Tracer:
             return
         for each in blocks:
             lines = self.cfg.lines[each.first : each.last + 1]
-            self.written[each.index] = {c for i in lines for c in spans_to_codes(i.writes)}
+            self.written[each.index] = {c for i in lines for c in self.flow.codes[i.index][1]}
         order = _reverse_post_order(self.cfg)
         rank = {b: i for i, b in enumerate(order)}
         loops = {loop.header: loop for loop in self.cfg.loops}
@@ -187,7 +189,8 @@ class _Tracer:
             ins.enc.endswith("dpp") or ins.base.startswith(_CROSS_LANE) or bool(NO_EXEC.fullmatch(ins.base))
         )
         read: dict[int, Node] = {}
-        for code in spans_to_codes(ins.reads):
+        codes_read, codes = self.flow.codes[ins.index]
+        for code in codes_read:
             node = self._get(state, code)
             if node.op == "lanes" and not cross_lane:
                 node = _visible(node, execs)
@@ -205,7 +208,6 @@ class _Tracer:
             whole = self.g.opaque(ins.base, (), index, varies=True)
             for code in {*state, *self.everything, *self.flow.entry}:
                 state[code] = self.g.part(whole, code)
-        codes = spans_to_codes(ins.writes)
         if not codes:
             return
         results = self._results(ins, read, execs)
@@ -326,7 +328,11 @@ class _Tracer:
             return None
         where = self._address(ins, read)
         if where is None or where[0] != "kernarg_ptr":
-            if where is None and any(_holds_kernarg_pointer(n) for n in read.values()):
+            if (
+                where is None
+                and ins.mem.space in _ADDRESSED
+                and any(_holds_kernarg_pointer(n) for n in read.values())
+            ):
                 codes = tuple(spans_to_codes(ins.writes))
                 self.flow.loads.append(KernargLoad(ins.index, None, ins.mem.bytes, codes))
             return None
@@ -372,6 +378,7 @@ class _Tracer:
         return None if where is None else (where[0], where[1] + total)
 
 
+_ADDRESSED = (Space.SCALAR, Space.GLOBAL, Space.FLAT)
 _INDEXED = ("s_movreld", "v_movreld", "v_movrelsd", "v_swaprel")
 _CALLS = ("s_swappc_b64", "s_swap_pc_i64", "s_call_b64", "s_call_i64")
 _CROSS_LANE = ("v_permlane", "ds_bpermute", "ds_permute", "ds_swizzle", "v_mov_b32_dpp")

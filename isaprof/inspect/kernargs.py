@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from isaprof.codeobj.elf import Kernel
+from isaprof.inspect.census import class_of
 from isaprof.inspect.entry import register_name
 from isaprof.inspect.flow import Flow
 from isaprof.inspect.values import Node, reachable
@@ -81,6 +82,7 @@ def kernarg_table(flow: Flow, kernel: Kernel) -> KernargTable:
             by_dword.setdefault((load.offset + 4 * i) & ~3, []).append(Landing(pc, register_name(code)))
     unknown += _escapes(flow)
     unknown += [f"control flow through a register: {i.pc:#x}" for i in flow.cfg.indirect[:1]]
+    unknown += [f"a word that LLVM cannot decode is reached: {i.pc:#x}" for i in undecoded(flow)[:1]]
     rows = []
     described: set[int] = set()
     for a in kernel.args:
@@ -98,6 +100,11 @@ def kernarg_table(flow: Flow, kernel: Kernel) -> KernargTable:
         rows.append(_row(at, 4, range(at, at + 4, 4), by_dword, used, bool(unknown)))
     rows.sort(key=lambda r: r.offset)
     return KernargTable(kernel.kernarg_size, top, tuple(rows), tuple(dict.fromkeys(unknown)))
+
+
+def undecoded(flow: Flow) -> list[Instruction]:
+    """Reachable words that LLVM cannot decode: they may do anything."""
+    return [i for i in flow.cfg.lines if class_of(i) == "data"]
 
 
 def _row(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from isaprof.inspect.entry import A, S, V
-from isaprof.inspect.flow import Flow, is_full, spans_to_codes, within
+from isaprof.inspect.flow import Flow, is_full, within
 from isaprof.inspect.values import Node
 from isaprof.isa.model import Instruction
 from isaprof.isa.rules import NO_EXEC
@@ -64,8 +64,8 @@ class _Solver:
     def __init__(self, flow: Flow) -> None:
         self.flow, self.cfg = flow, flow.cfg
         masks = _Masks()
-        self.reads = {i.index: masks.of(spans_to_codes(i.reads)) for i in self.cfg.lines}
-        self.writes = {i.index: masks.of(spans_to_codes(i.writes)) for i in self.cfg.lines}
+        self.reads = {index: masks.of(codes[0]) for index, codes in flow.codes.items()}
+        self.writes = {index: masks.of(codes[1]) for index, codes in flow.codes.items()}
         self.entry = masks.of(list(flow.entry))
         self.execs: dict[int, tuple[Node, ...]] = {}
         self.inside: dict[tuple[int, int], bool] = {}

@@ -31,7 +31,7 @@ class Names:
         self.pcs = pcs  #: listing index -> address
         self.heads = heads  #: block -> address of its first instruction
 
-    def text(self, node: Node, size: int = 24) -> str:
+    def text(self, node: Node, size: int = 40) -> str:
         """``node`` as an expression of at most about ``size`` operations; the rest is ``...``."""
         return self._text(resolve(node), [size])
 
