@@ -42,13 +42,14 @@ def sites(found: Found) -> tuple[Site, ...]:
     return (Site.of(found.way[0], "producer"), *middle, Site.of(found.way[-1], "consumer"))
 
 
-def states_between(found: Found, table: ArchTable) -> int:
-    """Wait states between the ends of a way: by the ISA's count, and at least the time that must pass.
+def slots_between(found: Found, table: ArchTable) -> int:
+    """Issue slots that must pass between the ends of a way, at least the wait states by the ISA's count.
 
-    The count is one for an instruction, k + 1 for ``s_nop k``. Matrix instructions of one wave issue no closer than the passes of the
-    earlier one (4 cycles each): the pipe takes one at a time. Measured in
-    public hardware traces of gfx950, stated for gfx942 by AMD's matrix
-    instruction calculator. A pass is one wait state. Longer instructions: SLOTS.
+    That count is one for an instruction, k + 1 for ``s_nop k``. Matrix
+    instructions of one wave issue no closer than the passes of the earlier one
+    (4 cycles each, one wait state a pass): the pipe takes one at a time, as
+    public hardware traces of gfx950 show and AMD's matrix instruction
+    calculator states for gfx942. What else is longer: SLOTS.
     """
     time = free = 0
     for n, ins in enumerate(found.way):
@@ -71,11 +72,11 @@ def shortfalls(cfg: Cfg, position: int, needs: Iterable[Need], table: ArchTable)
     """The needs of the instruction at ``position`` that are not met, worst way of each."""
     for need in needs:
         worst: Short | None = None
-        for found, _ in within(cfg, position, need.states, need.match):
+        for found, present in within(cfg, position, need.states, need.match):
             if need.only is not None and not need.only(found):
                 continue
-            present = states_between(found, table)
-            if present < need.states and (worst is None or present < worst.present):
+            enough = slots_between(found, table) >= need.states
+            if not enough and present < need.states and (worst is None or present < worst.present):
                 worst = Short(need, found, present)
         if worst is not None:
             yield worst
@@ -100,4 +101,3 @@ def report(rule: Rule, ins: Instruction, short: Short) -> Finding:
 def worst_first(shorts: Iterable[Short]) -> Short | None:
     """The need that is short by most."""
     return max(shorts, key=lambda s: s.need.states - s.present, default=None)
-

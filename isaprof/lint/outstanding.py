@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from isaprof.analysis.cfg import is_indirect
-from isaprof.analysis.waits import State, WaitAnalysis, in_order
+from isaprof.analysis.waits import Kind, State, WaitAnalysis, in_order
 from isaprof.isa.model import Instruction
+
+
+def _ordered(kinds: Iterable[Kind]) -> bool:
+    """Whether operations of these kinds complete in issue order, as far as lint would call it an error.
+
+    Whether cache maintenance counts at all, and when it is done, is not known
+    on every target: it is no reason to report a load as outstanding.
+    """
+    return in_order(frozenset(k for k in kinds if k.value != "cache maintenance"))
 
 
 class Outstanding(WaitAnalysis):
@@ -38,12 +47,12 @@ class Outstanding(WaitAnalysis):
                 kinds = {self.kinds[i] for i in state.get(counter, ())}
                 if counter in ins.counters:
                     kinds.add(self.kinds[ins.index])
-                out[ins.index, counter] = in_order(frozenset(kinds))
+                out[ins.index, counter] = _ordered(kinds)
         return out
 
-    def ordered(self, user: int, counter: str) -> bool:
+    def in_order_at(self, user: int, counter: str) -> bool:
         """Whether everything that may be outstanding on ``counter`` at ``user`` completes in order."""
-        return in_order(frozenset(self.kinds[i] for i in self.before(user).get(counter, ())))
+        return _ordered(self.kinds[i] for i in self.before(user).get(counter, ()))
 
     def path(
         self, load: int, user: int, counter: str, stop: frozenset[int] = frozenset()
@@ -77,7 +86,8 @@ class Outstanding(WaitAnalysis):
             seen.add((p, age))
             ins = cfg.lines[p]
             after = self._survives(ins, counter, age)
-            if after is not None and ins.index not in stop and not is_indirect(ins):
+            # behind a jump through a register, or a word that may be any instruction, nothing is known
+            if after is not None and ins.index not in stop and not is_indirect(ins) and ins.base != ".long":
                 go_on(p, after, trail)
         return None
 

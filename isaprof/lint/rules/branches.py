@@ -36,7 +36,7 @@ def _dead(ctx: Context, rule: Rule) -> Iterator[Finding | NoRule]:
         return
     runs: list[list[int]] = []
     for ins in ctx.extent:
-        if ins.index in ctx.reachable or ins.pc in ctx.listing.labels and ins.pc != ctx.kernel.entry:
+        if ins.index in ctx.reachable or (ins.pc in ctx.listing.labels and ins.pc != ctx.kernel.entry):
             runs.append([])
         elif runs:
             runs[-1].append(ins.index)
@@ -52,10 +52,28 @@ def _dead(ctx: Context, rule: Rule) -> Iterator[Finding | NoRule]:
 
 
 RULES = (
-    Rule("branch-target", Severity.ERROR, "branch to no instruction", "the wave runs what is no code of the kernel",
-         _SOURCE, _targets),
-    Rule("code-end", Severity.ERROR, "execution runs past the end of the code",
-         "the wave runs what follows in memory", _SOURCE, _end),
-    Rule("dead-code", Severity.WARNING, "code that no path reaches", "it is never executed", "control-flow graph",
-         _dead),
-)  # fmt: skip
+    Rule(
+        "branch-target",
+        Severity.ERROR,
+        "branch to no instruction",
+        "the wave runs what is no code of the kernel",
+        _SOURCE,
+        _targets,
+    ),
+    Rule(
+        "code-end",
+        Severity.ERROR,
+        "execution runs past the end of the code",
+        "the wave runs what follows in memory",
+        _SOURCE,
+        _end,
+    ),
+    Rule(
+        "dead-code",
+        Severity.WARNING,
+        "code that no path reaches",
+        "it is never executed",
+        "control-flow graph",
+        _dead,
+    ),
+)

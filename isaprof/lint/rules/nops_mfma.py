@@ -24,8 +24,8 @@ from isaprof.lint.kinds import (
     source_span,
     writes,
 )
-from isaprof.lint.search import nearby
 from isaprof.lint.model import Finding, NoRule, Rule, Severity, no_rule
+from isaprof.lint.search import nearby
 
 _EXEC = RegSpan(RegClass.EXEC, 0, 2)
 _PACKED = re.compile(r"v_pk_(fma|mul|add)_f32")
@@ -201,7 +201,7 @@ RULES = (
         "mfma-wait-states",
         Severity.ERROR,
         "too few wait states around a matrix instruction",
-        "the hardware does not interlock this use of a matrix instruction's registers: it may get the old value",
+        "nothing interlocks this use of a matrix instruction's registers: it may see an old value",
         LLVM_MFMA,
         _check,
     ),

@@ -9,7 +9,9 @@ from isaprof.lint.context import Context
 from isaprof.lint.model import Finding, NoRule, Rule, Severity, no_rule
 
 _WRITTEN = re.compile(r"\b(offset[01]?)\s*:\s*([^\s,;/]+)")
-_SET = re.compile(r"^\s*(?:\.set\s+([A-Za-z_.$][\w.$]*)\s*,|([A-Za-z_.$][\w.$]*)\s*=(?!=))\s*([^;/\n]+)", re.M)
+_SET = re.compile(
+    r"^\s*(?:\.set\s+([A-Za-z_.$][\w.$]*)\s*,|([A-Za-z_.$][\w.$]*)\s*=(?!=))\s*([^;/\n]+)", re.M
+)
 _COMMENT = re.compile(r"/\*.*?\*/|;.*|//.*")
 _NUMBER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)")
 _TERM = re.compile(r"0[xX][0-9a-fA-F]+|0[bB][01]+|\d+|[A-Za-z_.$][\w.$]*|[-+*()]")
@@ -32,7 +34,9 @@ def number(text: str, symbols: dict[str, str], depth: int = 0) -> int | None:
 
 def _int(text: str) -> int:
     octal = re.fullmatch(r"(-?)0(\d+)", text)
-    return int(octal[1] + "0o" + octal[2], 8) if octal and "8" not in text and "9" not in text else int(text, 0)
+    return (
+        int(octal[1] + "0o" + octal[2], 8) if octal and "8" not in text and "9" not in text else int(text, 0)
+    )
 
 
 class _Sum:
@@ -108,8 +112,11 @@ def _check(ctx: Context, rule: Rule) -> Iterator[Finding | NoRule]:
 
 RULES = (
     Rule(
-        "offset-wraps", Severity.ERROR, "immediate offset that does not fit",
+        "offset-wraps",
+        Severity.ERROR,
+        "immediate offset that does not fit",
         "LLVM's assembler drops the bits that do not fit the field and says nothing: another address is used",
-        "LLVM's assembler against its own disassembly of the line", _check,
+        "LLVM's assembler against its own disassembly of the line",
+        _check,
     ),
-)  # fmt: skip
+)

@@ -88,7 +88,7 @@ def _worst(
             continue
         earlier.add(user)
         branches, age = way
-        ordered = state.ordered(user, counter) and state.kinds[c.load] not in OUT_OF_ORDER_ALONE
+        ordered = state.in_order_at(user, counter) and state.kinds[c.load] not in OUT_OF_ORDER_ALONE
         rank = age if ordered else 0
         if best is None or rank < best[0]:
             sites = tuple(Site.of(i, "branch" if i.is_branch else "on the way") for i in branches)
@@ -100,7 +100,13 @@ def _worst(
 
 
 def _redundant(ctx: Context, rule: Rule) -> Iterator[Finding | NoRule]:
-    if ctx.indirect:
+    unknown = next((i for i in ctx.lines if i.base == ".long"), None)
+    if ctx.indirect or unknown is not None:
+        what = "a word that LLVM does not decode" if unknown else "a jump through a register"
+        place = unknown or ctx.indirect[0]
+        yield no_rule(
+            "wait_redundant", f"{what} may start operations: redundant waits are not looked for", place
+        )
         return
     useful: set[int] = set()
     idle: set[int] = set()
@@ -134,16 +140,24 @@ def _results(ctx: Context, rule: Rule) -> Iterator[Finding | NoRule]:
 
 
 RULES = (
-    Rule("wait-missing", Severity.ERROR, "register used while a load may still write it", "", _SOURCE, _check),
     Rule(
-        "wait-redundant", Severity.WARNING, "wait with nothing outstanding",
-        "it costs an issue slot and stops nothing", _SOURCE, _redundant,
+        "wait-missing", Severity.ERROR, "register used while a load may still write it", "", _SOURCE, _check
     ),
     Rule(
-        "waitcnt-gfx12", Severity.WARNING, "s_waitcnt on gfx12",
+        "wait-redundant",
+        Severity.WARNING,
+        "wait with nothing outstanding",
+        "it costs an issue slot and stops nothing",
+        _SOURCE,
+        _redundant,
+    ),
+    Rule(
+        "waitcnt-gfx12",
+        Severity.WARNING,
+        "s_waitcnt on gfx12",
         "gfx12 has one wait instruction for each counter; s_waitcnt drains all of them",
-        "LLVM SIInsertWaitcnts.cpp; AMD ISA guide RDNA4", _gfx12,
+        "LLVM SIInsertWaitcnts.cpp; AMD ISA guide RDNA4",
+        _gfx12,
     ),
     Rule("indirect-jump", Severity.WARNING, "jump or call through a register", "", _SOURCE, _results),
-)  # fmt: skip
-
+)
