@@ -93,7 +93,9 @@ def _inside(path: Path, target: str | None) -> list[Job]:
 
 
 def recorded_arch(path: Path) -> str | None:
-    """The architecture that a trace folder's ``meta.json`` beside a minimal ELF file names."""
+    """The architecture that a trace folder's ``meta.json`` names for a minimal ELF file; None for others."""
+    if not path.is_file() or _head(path)[_MACHINE] != _NONE:
+        return None
     try:
         said = json.loads((path.parent / "meta.json").read_bytes())
     except (OSError, ValueError):

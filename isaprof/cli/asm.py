@@ -19,6 +19,7 @@ def command(
 ) -> None:
     """Assemble and link a source for the target that it names."""
     from isaprof.asm import assemble_file
+    from isaprof.asm.facts import build_facts
     from isaprof.codeobj.elf import CodeObject
     from isaprof.files import write_new
 
@@ -26,7 +27,8 @@ def command(
     out = output or source.with_suffix(".co")
     write_new(out, data, force=force)
     if as_json:
-        co = CodeObject.from_bytes(data, path=out)
+        # the source names the target where the file (a minimal ELF) does not
+        co = CodeObject.from_bytes(data, path=out, arch=build_facts(source.read_text(), source).mcpu)
         body = {
             "schema_version": 1,
             "output": str(out),

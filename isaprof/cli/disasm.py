@@ -13,24 +13,37 @@ from isaprof.errors import UsageError
 
 
 def command(
-    kernel: Annotated[Path, typer.Argument(metavar="KERNEL.co", help="Code object.")],
+    kernel: Annotated[
+        Path, typer.Argument(metavar="KERNEL.co", help="Code object, or a file that holds some.")
+    ],
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="File to write; without it, standard output.")
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option("--target", help="GPU: which object of several, or what a minimal ELF is for."),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--kernel", help="Choose the object by a kernel it holds.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object about the result.")] = False,
 ) -> None:
     """Write a code object as assembly that a human edits and `isaprof asm` builds again."""
     from isaprof.asm import disassemble_object
-    from isaprof.files import read_bytes, write_new
+    from isaprof.asm.find import recorded_arch
+    from isaprof.cli.objects import open_object
+    from isaprof.files import write_new
 
     if as_json and output is None:
         raise UsageError("--json needs -o: the text would share standard output", hint="give -o KERNEL.s")
-    done = disassemble_object(read_bytes(kernel), path=kernel)
-    if done.kept_as_words:
+    data, _, origin = open_object(kernel, target=target or recorded_arch(kernel), kernel=name)
+    done = disassemble_object(data, path=origin.label, arch=origin.arch)
+    if done.kept_as_words or done.with_bits:
         print(
-            f"isaprof: {done.kept_as_words} of {done.instructions} instructions are kept as .long: LLVM's "
-            "text would not give the same bytes",
+            f"isaprof: of {done.instructions} instructions {done.kept_as_words} are kept as .long, because "
+            f"LLVM does not take its own text back; {done.with_bits} have a comment with bits that LLVM "
+            "encodes otherwise",
             file=sys.stderr,
         )
     if output is None:
@@ -44,6 +57,7 @@ def command(
             "kernels": list(done.kernels),
             "instructions": done.instructions,
             "kept_as_words": done.kept_as_words,
+            "with_bits": done.with_bits,
         }
         print(json.dumps(body))
     else:

@@ -37,11 +37,15 @@ def own(arch: str) -> bytes:
         ("s_add_co_u32", "s_add_co_ci_u32") if arch.startswith("gfx12") else ("s_add_u32", "s_addc_u32")
     )
     body = (
-        f"head:\n\ts_nop 0\n\ts_getpc_b64 s[4:5]\n\t{add} s4, s4, t@rel32@lo+4\n\t{carry} s5, s5, t@rel32@hi+12\n"
-        "\ts_cbranch_scc0 .Lout\n.Lloop:\n\ts_nop 0\n\ts_nop 0\n\ts_cbranch_scc1 .Lloop\n\ts_branch head\n.Lout:\n\ts_nop 0"
+        f"head:\n\ts_nop 0\n\ts_getpc_b64 s[4:5]\n\t{add} s4, s4, t@rel32@lo+4\n"
+        f"\t{carry} s5, s5, t@rel32@hi+12\n"
+        "\ts_cbranch_scc0 .Lout\n"
+        ".Lloop:\n\ts_nop 0\n\ts_nop 0\n\ts_cbranch_scc1 .Lloop\n\ts_branch head\n"
+        ".Lout:\n\ts_nop 0"
     )
     second = (
-        "t:\n\t.long 1,2\n\t.text\n\t.p2align 8\n\t.globl f\n\t.protected f\n\t.type f,@function\nf:\n\ts_branch k\n"
+        "t:\n\t.long 1,2\n\t.text\n\t.p2align 8\n"
+        "\t.globl f\n\t.protected f\n\t.type f,@function\nf:\n\ts_branch k\n"
         "\ts_nop 0\n\ts_endpgm\n.Lf:\n\t.size f, .Lf-f\n\t.section .rodata"
     )
     return build(source(arch, body, data=second))

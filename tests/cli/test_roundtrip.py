@@ -6,6 +6,7 @@ import json
 import struct
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,8 @@ def test_different_exits_1(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert code == 1
     assert "1 identical, 0 equivalent, 1 different" in out
     assert "dynamic symbol k" in out
-    assert "original" in out and "rebuilt" in out
+    assert "original" in out
+    assert "rebuilt" in out
 
 
 def test_damaged_file_among_others(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -97,10 +99,8 @@ def test_both_ways_of_reading_the_command_line_agree(
     paths = [str(folder / "a.co"), "--json"]
     assert quick(paths) == 0
     first = capsys.readouterr().out
-    app = build_app(
-        {"roundtrip": "isaprof.cli.roundtrip", "asm": "isaprof.cli.asm"},
-        __import__("importlib").import_module,
-    )
+    verbs = {"roundtrip": "isaprof.cli.roundtrip", "asm": "isaprof.cli.asm"}
+    app = build_app(verbs, import_module)
     assert not app(args=["roundtrip", *paths], standalone_mode=False)
     assert capsys.readouterr().out == first
     assert quick(["--help"]) is None
@@ -112,7 +112,8 @@ def test_starts_without_typer(folder: Path) -> None:
     program = (
         "import sys\nfrom isaprof import cli\ntry: cli.main(['roundtrip', sys.argv[1]])\n"
         "except SystemExit as e: assert not e.code\n"
-        "bad = {'typer', 'pydantic', 'numpy', 'pandas', 'elftools', 'rich'} & set(sys.modules)\nassert not bad, bad\n"
+        "bad = {'typer', 'pydantic', 'numpy', 'pandas', 'elftools', 'rich'} & set(sys.modules)\n"
+        "assert not bad, bad\n"
     )
     subprocess.run(
         [sys.executable, "-c", program, str(folder / "a.co")], check=True, stdout=subprocess.DEVNULL
