@@ -14,6 +14,10 @@ _INDIRECT = (
     "s_setpc_b64",
     "s_swappc_b64",
     "s_call_b64",
+    "s_set_pc_i64",
+    "s_swap_pc_i64",
+    "s_call_i64",
+    "s_add_pc_i64",
     "s_cbranch_join",
     "s_cbranch_i_fork",
     "s_cbranch_g_fork",
@@ -102,22 +106,7 @@ def build(listing: Listing, entry: int) -> Cfg:
     if entry not in listing.by_pc:
         raise KeyError(entry)
     code = listing.instructions
-    reach: set[int] = set()
-    leaders: set[int] = {listing.by_pc[entry]}
-    todo = [listing.by_pc[entry]]
-    while todo:
-        i = todo.pop()
-        while i not in reach and i < len(code):
-            reach.add(i)
-            ins = code[i]
-            nxt = _next_indices(listing, ins)
-            if ins.is_branch or ends_wave(ins) or is_indirect(ins):
-                leaders.update(nxt)
-                todo.extend(nxt)
-                break
-            if not nxt:
-                break
-            i = nxt[0]
+    reach, leaders = _walk(listing, entry)
     order = sorted(reach)
     position = {idx: p for p, idx in enumerate(order)}
     starts = _block_starts(code, order, position, leaders)
@@ -139,10 +128,37 @@ def build(listing: Listing, entry: int) -> Cfg:
     )
 
 
+def reachable(listing: Listing, entry: int) -> set[int]:
+    """Listing indices of all that can execute from address ``entry`` on, which has to be an instruction."""
+    return _walk(listing, entry)[0]
+
+
+def _walk(listing: Listing, entry: int) -> tuple[set[int], set[int]]:
+    """What is reachable from ``entry``, and where blocks start: listing indices."""
+    code = listing.instructions
+    reach: set[int] = set()
+    leaders: set[int] = {listing.by_pc[entry]}
+    todo = [listing.by_pc[entry]]
+    while todo:
+        i = todo.pop()
+        while i not in reach and i < len(code):
+            reach.add(i)
+            ins = code[i]
+            nxt = _next_indices(listing, ins)
+            if ins.is_branch or ends_wave(ins) or is_indirect(ins):
+                leaders.update(nxt)
+                todo.extend(nxt)
+                break
+            if not nxt:
+                break
+            i = nxt[0]
+    return reach, leaders
+
+
 def _next_indices(listing: Listing, ins: Instruction) -> list[int]:
     """Listing indices that can execute after ``ins``."""
     out: list[int] = []
-    if ends_wave(ins) or ins.base == "s_setpc_b64":
+    if ends_wave(ins) or ins.base in ("s_setpc_b64", "s_set_pc_i64"):
         return out
     if ins.target is not None and ins.target in listing.by_pc:
         out.append(listing.by_pc[ins.target])

@@ -16,13 +16,14 @@ wait states / data dependency resolution". What a mixture means is in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from enum import StrEnum
 
 from isaprof.analysis.cfg import Cfg
-from isaprof.isa.model import Instruction, Pipe, RegClass, RegSpan, Space
+from isaprof.analysis.publication import matters_at
+from isaprof.isa.model import Instruction, RegClass, RegSpan, Space
 
 
 class Kind(StrEnum):
@@ -37,15 +38,16 @@ class Kind(StrEnum):
     BVH = "BVH"
     MESSAGE = "message"
     EXPORT = "export"
+    GDS = "GDS"
+    CACHE = "cache maintenance"
 
 
-#: kinds that complete out of order even among themselves: only a wait for 0 helps
-OUT_OF_ORDER_ALONE = frozenset({Kind.SMEM, Kind.FLAT, Kind.MESSAGE})
+#: Kinds that complete out of order even among themselves: only a wait for 0 helps. Exports to
+#: different targets do; global data share holds its sources as exports do. Of invalidation and
+#: write-back it is not known on every target whether they count, nor when they are done.
+OUT_OF_ORDER_ALONE = frozenset({Kind.SMEM, Kind.FLAT, Kind.MESSAGE, Kind.EXPORT, Kind.GDS, Kind.CACHE})
 #: kinds that share one queue where they share a counter (gfx9: loads and stores on vmcnt)
 _SAME_QUEUE = {Kind.LOAD: "vmem", Kind.STORE: "vmem"}
-
-#: instructions without a memory access behind which others look at memory
-_PUBLISH = ("s_sendmsg", "s_dcache", "s_icache", "s_trap")
 
 #: (counter -> listing index -> age); the abstract state before or after an instruction
 State = Mapping[str, Mapping[int, int]]
@@ -56,8 +58,10 @@ def kind_of(ins: Instruction) -> Kind | None:
     """The kind of a counted operation, None for instructions that count nothing."""
     if not ins.counters:
         return None
+    if ins.base.startswith("ds_gws") or (ins.mem is not None and ins.mem.space == Space.GDS):
+        return Kind.GDS
     if ins.mem is not None:
-        if ins.mem.space == Space.LDS or ins.mem.space == Space.GDS:
+        if ins.mem.space == Space.LDS:
             return Kind.LDS
         if ins.mem.space == Space.SCALAR:
             return Kind.SMEM
@@ -65,7 +69,7 @@ def kind_of(ins: Instruction) -> Kind | None:
             return Kind.FLAT
         if "bvh" in ins.base:
             return Kind.BVH
-        if ins.base.startswith(("image_sample", "image_gather")):
+        if ins.base.startswith(("image_sample", "image_gather", "image_msaa_load", "image_get_lod")):
             return Kind.SAMPLE
         return Kind.LOAD if ins.mem.load or ins.mem.lds_dma else Kind.STORE
     if ins.base.startswith("s_sendmsg"):
@@ -74,7 +78,7 @@ def kind_of(ins: Instruction) -> Kind | None:
         return Kind.EXPORT
     if ins.base.startswith("s_"):
         return Kind.SMEM
-    return Kind.LDS if ins.base.startswith("ds_") else Kind.LOAD
+    return Kind.LDS if ins.base.startswith("ds_") else Kind.CACHE
 
 
 def in_order(kinds: frozenset[Kind]) -> bool:
@@ -133,15 +137,19 @@ class WaitAnalysis:
         return other
 
     # -- transfer -----------------------------------------------------------
+    def instruction(self, index: int) -> Instruction:
+        """The instruction with a listing index; KeyError if it is not reachable."""
+        return self._by_index[index]
+
     def waits_of(self, ins: Instruction) -> tuple[tuple[str, int], ...]:
         """What ``ins`` waits for, overrides applied."""
         return self.overrides.get(ins.index, ins.waits)
 
     def _step(self, state: _Queues, ins: Instruction) -> None:
-        self._retire(state, ins)
-        self._count(state, ins)
+        self.retire(state, ins)
+        self.count(state, ins)
 
-    def _retire(self, state: _Queues, ins: Instruction) -> None:
+    def retire(self, state: _Queues, ins: Instruction) -> None:
         """Remove what the waits of ``ins`` prove complete."""
         for counter, n in self.waits_of(ins):
             queue = state.get(counter)
@@ -149,11 +157,11 @@ class WaitAnalysis:
                 continue
             if n == 0:
                 queue.clear()
-            elif in_order(frozenset(self.kinds[i] for i in queue)):
+            elif self.ordered(queue):
                 for i in [i for i, age in queue.items() if age >= n]:
                     del queue[i]
 
-    def _count(self, state: _Queues, ins: Instruction) -> None:
+    def count(self, state: _Queues, ins: Instruction) -> None:
         """Put ``ins`` on its counters; what is older than the counter can hold is complete."""
         for counter in dict.fromkeys(ins.counters):
             queue = state.setdefault(counter, {})
@@ -164,9 +172,13 @@ class WaitAnalysis:
             limit = self.maxima.get(counter)
             # nothing can be that old in a queue that is shorter than the limit
             old = [] if limit is None else [i for i, age in queue.items() if age >= limit]
-            if old and in_order(frozenset(self.kinds[i] for i in queue)):
+            if old and self.ordered(queue):
                 for i in old:
                     del queue[i]
+
+    def ordered(self, queue: Iterable[int]) -> bool:
+        """Whether the operations of a queue (listing indices) complete in issue order."""
+        return in_order(frozenset(self.kinds[i] for i in queue))
 
     def _solve(self) -> None:
         blocks = self.cfg.blocks
@@ -201,6 +213,11 @@ class WaitAnalysis:
         return changed
 
     # -- results ------------------------------------------------------------
+    def entry(self, block: int) -> _Queues | None:
+        """A copy of the state at the start of a block; None where it cannot be reached."""
+        start = self._entry[block]
+        return None if start is None else {c: dict(q) for c, q in start.items()}
+
     def before(self, index: int) -> State:
         """State just before the instruction with listing index ``index``."""
         position = self.cfg.position(index)
@@ -216,79 +233,30 @@ class WaitAnalysis:
     def after_waits(self, index: int) -> State:
         """State at ``index`` after its own waits, before it counts itself."""
         state = {c: dict(q) for c, q in self.before(index).items()}
-        self._retire(state, self._by_index[index])
+        self.retire(state, self._by_index[index])
         return state
 
     def unpublished(self) -> dict[tuple[int, int], int]:
         """Memory operations that may still be in flight where others could notice.
 
-        (publication point, operation) -> age, both as listing indices. An edit
-        is safe only if this set does not grow. Points and what matters there:
-
-        - barriers: writes and LDS operations (reads too: another wave may
-          overwrite what is still to be read); plain loads only where a store to
-          memory can follow before the next barrier;
-        - messages, cache maintenance, stores and atomics (a store may be the
-          flag that releases the data before it): writes;
-        - LDS reads: LDS-DMA of the wave itself, which the hardware does not
-          order before them; LDS-DMA: LDS operations, for the same reason;
-        - scalar loads and invalidation of the scalar or instruction cache:
-          writes, which reach those caches only when they are complete.
+        (publication point, operation) -> age, both as listing indices; which
+        points there are: :mod:`isaprof.analysis.publication`.
         """
         out: dict[tuple[int, int], int] = {}
         for b in self.cfg.blocks:
-            start = self._entry[b.index]
-            if start is None:
+            state = self.entry(b.index)
+            if state is None:
                 continue
-            state = {c: dict(q) for c, q in start.items()}
             for p in range(b.first, b.last + 1):
                 ins = self.cfg.lines[p]
-                self._retire(state, ins)
-                if (matters := self._matters_at(ins)) is not None:
+                self.retire(state, ins)
+                if (matters := matters_at(self.cfg, p)) is not None:
                     for queue in state.values():
                         for i, age in queue.items():
                             if matters(self._by_index[i]):
                                 out[ins.index, i] = age
-                self._count(state, ins)
+                self.count(state, ins)
         return out
-
-    def _matters_at(self, ins: Instruction) -> Callable[[Instruction], bool] | None:
-        """Which outstanding operations others could notice at ``ins``; None: none."""
-        if _is_barrier(ins):
-            return _memory if self._store_follows(ins) else _writes_or_lds
-        if ins.base.startswith(_PUBLISH) or (ins.mem is None and ins.pipe is Pipe.VMEM):
-            return _writes
-        if ins.mem is None:
-            return None
-        if ins.mem.space is Space.SCALAR:
-            return _writes
-        if ins.mem.lds_dma:
-            return _writes_or_lds
-        if ins.mem.space is Space.LDS or (ins.mem.space is Space.FLAT and not ins.mem.store):
-            # LDS operations of one wave complete in order: only LDS-DMA can be overtaken
-            return _lds_dma if ins.mem.load or ins.mem.atomic else None
-        return _writes if ins.mem.store or ins.mem.atomic else None
-
-    def _store_follows(self, barrier: Instruction) -> bool:
-        """Whether a store or atomic outside LDS can follow before the next barrier."""
-        start = self.cfg.position(barrier.index)
-        todo = [start + 1] if start < self.cfg.blocks[self.cfg.block_of[start]].last else []
-        if not todo:
-            todo = [self.cfg.blocks[s].first for s in self.cfg.blocks[self.cfg.block_of[start]].succ]
-        seen: set[int] = set()
-        while todo:
-            p = todo.pop()
-            if p in seen:
-                continue
-            seen.add(p)
-            ins = self.cfg.lines[p]
-            if _is_barrier(ins):
-                continue
-            if ins.mem is not None and ins.mem.space is not Space.LDS and (ins.mem.store or ins.mem.atomic):
-                return True
-            block = self.cfg.blocks[self.cfg.block_of[p]]
-            todo += [p + 1] if p < block.last else [self.cfg.blocks[s].first for s in block.succ]
-        return False
 
     def conflicts(self) -> list[Conflict]:
         """Every read or overwrite of a register that an outstanding load may still write."""
@@ -300,18 +268,19 @@ class WaitAnalysis:
             state = {c: dict(q) for c, q in start.items()}
             for p in range(b.first, b.last + 1):
                 ins = self.cfg.lines[p]
-                out.extend(self._conflicts_at(ins, state))
+                out.extend(self.conflicts_at(ins, state, state))
                 self._step(state, ins)
         return out
 
-    def _conflicts_at(self, ins: Instruction, state: State) -> list[Conflict]:
+    def conflicts_at(self, ins: Instruction, operations: State, state: State) -> list[Conflict]:
+        """Uses by ``ins`` of what ``operations`` (some of those outstanding in ``state``) still change."""
         out = []
         touched = self._touched[ins.index]
-        for counter, queue in state.items():
+        for counter, queue in operations.items():
             for i, age in queue.items():
                 if touched.isdisjoint(self._results[i]):
                     continue
-                queued = self._same_queue(ins, counter, queue)
+                queued = self._same_queue(ins, counter, state.get(counter, {}))
                 reads = [r for r in ins.reads if not (queued and r in ins.writes)]
                 for span in _register_results(self._by_index[i]):
                     if (hit := _first_overlap(reads, span)) is not None:
@@ -345,23 +314,3 @@ def _registers(spans: Iterable[RegSpan]) -> frozenset[tuple[RegClass, int]]:
 
 def _first_overlap(spans: Sequence[RegSpan], span: RegSpan) -> RegSpan | None:
     return next((s for s in spans if s.overlaps(span)), None)
-
-
-def _is_barrier(ins: Instruction) -> bool:
-    return ins.base.startswith(("s_barrier", "ds_gws"))
-
-
-def _memory(op: Instruction) -> bool:
-    return op.mem is not None
-
-
-def _writes(op: Instruction) -> bool:
-    return op.mem is not None and (op.mem.store or op.mem.atomic or op.mem.lds_dma)
-
-
-def _writes_or_lds(op: Instruction) -> bool:
-    return _writes(op) or (op.mem is not None and op.mem.space is Space.LDS)
-
-
-def _lds_dma(op: Instruction) -> bool:
-    return op.mem is not None and op.mem.lds_dma

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from isaprof.isa.model import Instruction
 
 
+#: these change which register an instruction means, or whether it is executed
+_MODES = ("s_set_vgpr_msb", "s_set_gpr_idx", "s_setvskip", "v_movrel", "v_swaprel", "s_movrel")
+
+
 @dataclass(frozen=True)
 class LineCost:
     """Cycles of one instruction, summed over the traced waves of the capture."""
@@ -68,14 +72,32 @@ class Context:
     def opaque(self) -> str | None:
         """Why nothing can be said about all paths of this kernel; None where it can.
 
-        Jumps through registers hide the control flow, and ``s_set_vgpr_msb``
-        (gfx1250) makes a register number mean another register.
+        Jumps through registers and to places without an instruction hide the
+        control flow, data among the code hides what is executed, and some
+        instructions make a register number mean another register or skip what
+        follows. Code that another kernel runs too has paths of its own there.
         """
         if self.cfg.indirect:
             return f"control flow through a register: {self.where(self.cfg.indirect[0].index)}"
         for ins in self.cfg.lines:
-            if ins.base.startswith(("s_set_vgpr_msb", "s_set_gpr_idx")):
-                return f"register numbers depend on a mode: {self.where(ins.index)}"
+            if ins.base.startswith(_MODES):
+                return f"register numbers or execution depend on a mode: {self.where(ins.index)}"
+            if ins.target is not None and ins.target not in self.listing.by_pc:
+                return f"a branch to where no instruction starts: {self.where(ins.index)}"
+            if ins.mnemonic.startswith("."):
+                return f"data among the code: {self.where(ins.index)}"
+        return self._shared_code
+
+    @cached_property
+    def _shared_code(self) -> str | None:
+        """Which other kernel runs code of this one; None where none does."""
+        own = {ins.index for ins in self.cfg.lines}
+        for other in self.co.kernels:
+            if other.name == self.kernel.name or other.entry not in self.listing.by_pc:
+                continue
+            common = own.intersection(cfg.reachable(self.listing, other.entry))
+            if common:
+                return f"kernel {other.name} runs some of this code too: {self.where(min(common))}"
         return None
 
     @property

@@ -1,37 +1,22 @@
 """waitcnt-relax: wait for what is needed, not for everything in flight.
 
-The proof is an interpretation of the wait counters over all paths
-(:mod:`isaprof.analysis.waits`): the largest count is kept under which no
-register of an outstanding load is read or overwritten that was safe before,
-and no memory write is less complete than before at any point where others
-could look at it (barrier, message, store, atomic, cache maintenance; LDS reads
-behind LDS-DMA).
+The proof is an interpretation of the wait counters over all paths, of the code
+as it is and of the edited code side by side (:mod:`isaprof.analysis.waits` and
+``delays``): the largest count is kept under which no operation that was
+complete is in flight where a register of it is read or overwritten, or where
+others could notice it (:mod:`isaprof.analysis.publication`: barriers, messages,
+flags, cache maintenance, LDS behind LDS-DMA).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-from isaprof.analysis.waits import WaitAnalysis, in_order
+from isaprof.analysis.delays import delayed
+from isaprof.analysis.waits import in_order
 from isaprof.isa.model import Instruction
 from isaprof.transforms.context import Context
 from isaprof.transforms.model import Change, Edit, Estimate, Finding, Obligation
-
-
-@dataclass(frozen=True)
-class _State:
-    """What must not get worse: conflicts and unpublished writes of a program."""
-
-    conflicts: frozenset[tuple[int, int, bool]]
-    unpublished: frozenset[tuple[int, int]]
-
-    @classmethod
-    def of(cls, analysis: WaitAnalysis) -> _State:
-        return cls(
-            frozenset((c.user, c.load, c.overwrite) for c in analysis.conflicts()),
-            frozenset(analysis.unpublished()),
-        )
 
 
 class WaitcntRelax:
@@ -45,22 +30,22 @@ class WaitcntRelax:
         """Waits of which at least one counter could be larger."""
         if context.opaque:
             return []  # no statement about all paths is possible
-        base = _State.of(context.waits)
+        points = len(context.waits.unpublished())
         findings = []
         for ins in context.cfg.lines:
             for counter, n in ins.waits:
-                finding = self._at(context, ins, counter, n, base)
+                finding = self._at(context, ins, counter, n, points)
                 if finding is not None:
                     findings.append(finding)
         return findings
 
-    def _at(self, context: Context, ins: Instruction, counter: str, n: int, base: _State) -> Finding | None:
+    def _at(self, context: Context, ins: Instruction, counter: str, n: int, points: int) -> Finding | None:
         queue = context.waits.before(ins.index).get(counter, {})
         kinds = frozenset(context.waits.kinds[i] for i in queue)
         if not queue or not in_order(kinds):
             return None
         limit = min(context.counter_maxima[counter] - 1, max(queue.values()) + 1)
-        best, blocker = self._largest(context, ins, counter, n, limit, base)
+        best, blocker = self._largest(context, ins, counter, n, limit)
         if best <= n:
             return None
         new = relaxed_text(ins, {counter: best})
@@ -76,8 +61,8 @@ class WaitcntRelax:
                 for i in sorted(queue, key=lambda i: -queue[i])
             ),
             f"{counter}({n}) retires those of age >= {n}; {counter}({best}) those of age >= {best}",
-            "every path simulated again with the new count: no register of an outstanding operation is read "
-            "or overwritten, and no memory write is less complete at any barrier, message, store or atomic",
+            "every path simulated again with the new count: no operation that was complete is in flight "
+            "where its register is used, or at any barrier, message, flag or store where it matters",
         ]
         if blocker:
             steps.append(f"{counter}({best + 1}) would not do: {blocker}")
@@ -95,7 +80,7 @@ class WaitcntRelax:
                     "P5",
                     "no memory write less visible than before",
                     True,
-                    (f"{len(base.unpublished)} outstanding writes at publication points before and after",),
+                    (f"{points} outstanding operations at publication points before, and none more after",),
                 ),
             ),
             edit=Edit((Change(ins.index, (new,)),)),
@@ -103,17 +88,17 @@ class WaitcntRelax:
         )
 
     def _largest(
-        self, context: Context, ins: Instruction, counter: str, n: int, limit: int, base: _State
+        self, context: Context, ins: Instruction, counter: str, n: int, limit: int
     ) -> tuple[int, str]:
         """The largest safe count, and why one more is not (empty: there is no more to gain)."""
-        best, blocker = n, _objection(context, _with(ins, counter, n + 1), base) or ""
+        best, blocker = n, _objection(context, _with(ins, counter, n + 1)) or ""
         if blocker or n >= limit:
             return best, blocker
         low, high = n + 1, limit
         best = low
         while low < high:
             mid = (low + high + 1) // 2
-            why = _objection(context, _with(ins, counter, mid), base)
+            why = _objection(context, _with(ins, counter, mid))
             if why is None:
                 low = best = mid
             else:
@@ -197,17 +182,19 @@ def _with(ins: Instruction, counter: str, n: int) -> dict[int, tuple[tuple[str, 
     return {ins.index: tuple((c, n if c == counter else old) for c, old in ins.waits)}
 
 
-def _objection(
-    context: Context, override: Mapping[int, tuple[tuple[str, int], ...]], base: _State
-) -> str | None:
+def _objection(context: Context, override: Mapping[int, tuple[tuple[str, int], ...]]) -> str | None:
     """Why the program with ``override`` is worse than before; None where it is not."""
-    now = _State.of(context.waits.with_waits(override))
-    for user, load, overwrite in sorted(now.conflicts - base.conflicts):
-        verb = "overwrites" if overwrite else "reads"
-        return f"{context.where(user)} {verb} a result of {context.where(load)} that may be outstanding"
-    for point, op in sorted(now.unpublished - base.unpublished):
-        return f"at {context.where(point)} the write of {context.where(op)} might not be complete"
-    return None
+    found = delayed(context.waits, context.waits.with_waits(override))
+    worst = min(found, key=lambda d: (d.overwrite is None, d.point, d.operation), default=None)
+    if worst is None:
+        return None
+    point, op = context.where(worst.point), context.where(worst.operation)
+    if worst.overwrite is None:
+        mem = context.instruction(worst.operation).mem
+        what = "write" if mem is not None and (mem.store or mem.atomic or mem.lds_dma) else "read"
+        return f"at {point} the {what} of {op} might not be complete"
+    verb = "overwrites" if worst.overwrite else "reads"
+    return f"{point} {verb} a result of {op} that may be outstanding"
 
 
 def relaxed_text(ins: Instruction, counts: Mapping[str, int]) -> str | None:
@@ -217,9 +204,9 @@ def relaxed_text(ins: Instruction, counts: Mapping[str, int]) -> str | None:
         return "s_waitcnt " + " ".join(f"{c}({n})" for c, n in waits.items())
     if ins.base == "s_waitcnt_vscnt" and len(waits) == 1:
         return f"s_waitcnt_vscnt null, {next(iter(waits.values())):#x}"
-    if ins.base in ("s_wait_loadcnt_dscnt", "s_wait_storecnt_dscnt") and len(waits) == 2:
-        first = waits[ins.base.split("_")[2]]
-        return f"{ins.base} {first << 8 | waits['dscnt']:#x}"
+    if ins.base in ("s_wait_loadcnt_dscnt", "s_wait_storecnt_dscnt"):
+        # a field that waits for nothing is not among the waits: it keeps its largest value
+        return f"{ins.base} {waits.get(ins.base.split('_')[2], 63) << 8 | waits.get('dscnt', 63):#x}"
     if ins.base.startswith("s_wait_") and len(waits) == 1:
         return f"{ins.base} {next(iter(waits.values())):#x}"
     return None
