@@ -101,7 +101,9 @@ def llvm() -> Finding:
             fix = e.hint
     version = ".".join(map(str, tools.version))
     known = "knows every architecture isaprof does" if not unknown else f"does not know {', '.join(unknown)}"
-    return Finding("LLVM AMDGPU tools", SIMULATOR, True, f"{version}, {tools.objdump}, {known}", fix)
+    # without an architecture whose timing is modelled nothing can be profiled
+    ok = any("issue_model" in arch.get(name).facts for name in arch.known() if name not in unknown)
+    return Finding("LLVM AMDGPU tools", SIMULATOR, ok, f"{version}, {tools.objdump}, {known}", fix)
 
 
 # -- what a GPU run needs ---------------------------------------------------------

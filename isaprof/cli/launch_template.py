@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -24,17 +25,24 @@ def command(
             help="GPU (gfx1151, ...), where the file holds objects for several, or its header names none."
         ),
     ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Write the skeleton of a launch file from a kernel's metadata."""
     from isaprof.cli.objects import open_object
     from isaprof.launch.template import skeleton
 
     _, co, origin = open_object(kernel_object, target=target, kernel=kernel)
-    text = skeleton(co.kernel(origin.kernel), co, triton=origin.triton)
-    if output is None:
-        sys.stdout.write(text)
-        return
-    from isaprof.files import write_new
+    chosen = co.kernel(origin.kernel)
+    text = skeleton(chosen, co, triton=origin.triton)
+    if output is not None:
+        from isaprof.files import write_new
 
-    write_new(output, text.encode())
-    print(output)
+        write_new(output, text.encode())
+    if as_json:
+        path = None if output is None else str(output)
+        body = {"schema_version": 1, "kernel": chosen.name, "arch": co.arch}
+        print(json.dumps({**body, "output": path, "launch_file": text}))
+    elif output is None:
+        sys.stdout.write(text)
+    else:
+        print(output)

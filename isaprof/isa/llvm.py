@@ -112,7 +112,10 @@ def _find_tools(arch: str | None, forced: str | None, path: str) -> Tools:
     detail = "; ".join(refused) or "no llvm-objdump found"
     if forced:
         detail = f"$ISAPROF_LLVM={forced}: {detail}"
-    raise EnvironmentProblem(f"no LLVM{wanted}: {detail}", hint=INSTALL_HINT, kind="no_llvm")
+        hint = f"unset ISAPROF_LLVM, or set it to the directory of llvm-objdump   ({INSTALL_HINT})"
+    else:
+        hint = INSTALL_HINT
+    raise EnvironmentProblem(f"no LLVM{wanted}: {detail}", hint=hint, kind="no_llvm")
 
 
 def _candidates(forced: str | None, path: str) -> Iterator[tuple[Path, str]]:

@@ -118,3 +118,20 @@ def test_require_hardware_names_all_that_is_missing() -> None:
     )
     with pytest.raises(EnvironmentProblem, match=r"a \(no a\); b \(no b\)"):
         require_hardware(missing)
+
+
+def test_an_llvm_that_knows_no_modelled_architecture_is_not_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """LLVM 14 knows gfx90a, and none of those whose timing is modelled."""
+    from isaprof.isa import llvm
+
+    tools = llvm.find_tools()
+
+    def find_tools(arch: str | None = None) -> llvm.Tools:
+        if arch in (None, "gfx90a"):
+            return tools
+        raise EnvironmentProblem(f"no LLVM that knows {arch}", hint="apt-get install llvm-22 lld-22")
+
+    monkeypatch.setattr(llvm, "find_tools", find_tools)
+    finding = environment.llvm()
+    assert not finding.ok
+    assert finding.fix == "apt-get install llvm-22 lld-22"

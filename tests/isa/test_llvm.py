@@ -74,8 +74,9 @@ def test_order_of_the_places(bare: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_forced_directory_is_never_replaced(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_tools(bare / "path", "22.0.0", ["gfx942"], "-22")
     monkeypatch.setenv("ISAPROF_LLVM", str(bare / "absent"))
-    with pytest.raises(EnvironmentProblem, match="ISAPROF_LLVM"):
+    with pytest.raises(EnvironmentProblem, match="ISAPROF_LLVM") as e:
         llvm.find_tools("gfx942")
+    assert "unset ISAPROF_LLVM" in str(e.value.hint)
 
 
 def test_nothing_found(bare: Path) -> None:
