@@ -46,6 +46,7 @@ class StallApp(App[None]):
         Binding("question_mark", "help", "Help", key_display="?"),
         Binding("escape", "drop_search", show=False),
         Binding("q", "quit", "Quit"),
+        Binding("ctrl+c", "interrupt", key_display="Ctrl-C", show=False, priority=True),
     ]
 
     def __init__(self, analysis: Analysis, comparison: Comparison | None = None) -> None:
@@ -232,6 +233,10 @@ class StallApp(App[None]):
         self.view.show_ref(self.matches[at])
 
     # -- panels -----------------------------------------------------------------
+    def action_interrupt(self) -> None:
+        """Ctrl-C ends this command like every other (exit 130)."""
+        self.exit(return_code=130)
+
     def action_help(self) -> None:
         self.push_screen(help_panel())
 

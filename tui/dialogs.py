@@ -29,7 +29,7 @@ KEYS: tuple[tuple[str, str], ...] = (
     ("d", "details panel on or off"),
     ("Tab", "with two captures: side by side, capture A, capture B"),
     ("w", "all warnings and notes"),
-    ("?  q", "this help; quit"),
+    ("?  q  Ctrl-C", "this help; quit"),
 )
 
 COLUMNS: tuple[tuple[str, str], ...] = (

@@ -73,6 +73,10 @@ class Capture:
         self._code_loader = code_loader
         self.path = path
 
+    def __repr__(self) -> str:
+        where = "" if self.path is None else f" at {str(self.path)!r}"
+        return f"<Capture of {self.kernel!r}, {self.arch}, {self.provenance.value}{where}>"
+
     # -- metadata -----------------------------------------------------------
     @property
     def provenance(self) -> Provenance:

@@ -21,7 +21,7 @@ def command(
     other: Annotated[
         Path | None, typer.Argument(metavar="CAPTURE2", help="A second capture to show beside the first.")
     ] = None,
-) -> None:
+) -> int:
     """Show a capture as a stall heatmap in the terminal, or two side by side."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError(
@@ -39,7 +39,9 @@ def command(
         comparison = compare(analysis, _with_encoding(isaprof.open(other)))
     from isaprof.tui.app import StallApp
 
-    StallApp(analysis, comparison).run()
+    app = StallApp(analysis, comparison)
+    app.run()
+    return app.return_code or 0
 
 
 def _with_encoding(capture: Capture) -> Analysis:

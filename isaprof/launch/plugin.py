@@ -24,5 +24,5 @@ def load_plugin(path: str | Path) -> None:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as e:
+    except (Exception, SystemExit) as e:  # a plug-in that exits would end the command with its code
         raise BadInput(f"the plug-in failed: {type(e).__name__}: {e}", path=file, kind="bad_plugin") from e

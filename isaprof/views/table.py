@@ -79,8 +79,11 @@ def standard_output() -> Console:
     """A console on standard output; in a pipe without COLUMNS it is :data:`PIPE_WIDTH` wide."""
     from rich.console import Console
 
-    width = None if sys.stdout.isatty() or os.environ.get("COLUMNS") else PIPE_WIDTH
-    return Console(width=width, highlight=False)
+    wanted = os.environ.get("COLUMNS", "")
+    width = int(wanted) if wanted.isdecimal() else None
+    if not width and not sys.stdout.isatty():
+        width = PIPE_WIDTH
+    return Console(width=width or None, highlight=False)
 
 
 def percentage(share: float) -> str:

@@ -308,3 +308,8 @@ def test_a_table_with_an_impossible_name_is_bad_input(tmp_path: Path, tables: Fr
     (tmp_path / "a" / "capture.json").write_text(json.dumps(meta))
     with pytest.raises(BadInput, match="name too long"):
         _ = open(tmp_path / "a").waves
+
+
+def test_a_capture_says_what_it_is_and_where_its_cycles_come_from(tmp_path: Path, tables: Frames) -> None:
+    text = repr(save(tmp_path / "a", META, tables))
+    assert all(part in text for part in ("'k'", "gfx1100", "modelled", str(tmp_path / "a")))

@@ -262,5 +262,7 @@ def test_plugin_registers_a_reference_and_errors_are_reported() -> None:
     del REFERENCES["twice"]
     with pytest.raises(BadInput, match="ZeroDivisionError"):
         load_plugin(_written("1/0\n", "q.py"))
+    with pytest.raises(BadInput, match="SystemExit"):
+        load_plugin(_written("raise SystemExit(0)\n", "r.py"))
     with pytest.raises(BadInput, match="no such plug-in"):
         load_plugin(_paths[0] / "absent.py")

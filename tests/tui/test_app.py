@@ -37,6 +37,16 @@ def text_of(app: StallApp, selector: str) -> str:
     return str(app.screen.query_one(selector).visual)
 
 
+def test_ctrl_c_ends_it(synthetic):
+    async def steps(app, pilot):
+        await pilot.press("slash", "a", "ctrl+c")
+        await pilot.pause()
+
+    app = StallApp(synthetic.build(60))
+    drive(app, steps)
+    assert app.return_code == 130
+
+
 class TestMoving:
     """Keys that go through the listing."""
 

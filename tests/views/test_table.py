@@ -10,7 +10,7 @@ from rich.console import Console
 
 from isaprof.attribution.model import Analysis, Cause
 from isaprof.compare.align import compare
-from isaprof.views.table import percentage, render, render_comparison
+from isaprof.views.table import percentage, render, render_comparison, standard_output
 from tests import synthetic_analysis as synthetic
 
 
@@ -121,3 +121,9 @@ def test_no_colour_without_a_terminal(
     monkeypatch.setenv("NO_COLOR", "1")
     render(synthetic.build(20, 2))
     assert "\x1b" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("columns", "width"), [("0", 140), ("x", 140), ("-5", 140), ("", 140), ("97", 97)])
+def test_the_width_of_a_pipe(monkeypatch: pytest.MonkeyPatch, columns: str, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert standard_output().width == width
