@@ -146,15 +146,25 @@ def pointer_root(low: Node, pointers: frozenset[int]) -> int | None:
     return found.pop() if len(found) == 1 else None
 
 
-def known_bits(node: Node, depth: int = 12) -> tuple[int, int]:
+def known_bits(
+    node: Node, depth: int = 12, memo: dict[int, tuple[int, int]] | None = None
+) -> tuple[int, int]:
     """(mask, values) of the bits of a value that are the same whatever it depends on."""
+    memo = {} if memo is None else memo
     node = resolve(node)
+    if id(node) not in memo:
+        memo[id(node)] = (0, 0)  # a value that depends on itself: nothing is known on the way
+        memo[id(node)] = _bits(node, depth, memo)
+    return memo[id(node)]
+
+
+def _bits(node: Node, depth: int, memo: dict[int, tuple[int, int]]) -> tuple[int, int]:
     if node.op == "const":
         return MASK, int(str(node.value))
     if depth == 0:
         return 0, 0
     if node.op in ("and", "or", "xor"):
-        (m, a), (n, b) = (known_bits(x, depth - 1) for x in node.args)
+        (m, a), (n, b) = (known_bits(x, depth - 1, memo) for x in node.args)
         if node.op == "and":
             mask = (m & n) | (m & ~a) | (n & ~b)
             return mask & MASK, a & b & mask
@@ -162,20 +172,15 @@ def known_bits(node: Node, depth: int = 12) -> tuple[int, int]:
             mask = (m & n) | (m & a) | (n & b)
             return mask & MASK, (a | b) & mask
         return m & n, (a ^ b) & m & n
-    if node.op == "add" and (c := constant(node.args[1])) == 0:
-        return known_bits(node.args[0], depth - 1)
     if node.op in ("shl", "shr") and (c := constant(node.args[1])) is not None:
-        m, a = known_bits(node.args[0], depth - 1)
+        m, a = known_bits(node.args[0], depth - 1, memo)
         c &= 31
         if node.op == "shl":
             return (m << c | ((1 << c) - 1)) & MASK, a << c & MASK
         return m >> c | (MASK & ~(MASK >> c)), a >> c
     if node.op in ("phi", "select"):
-        sides = [
-            known_bits(a, depth - 1)
-            for a in (node.args if node.op == "phi" else node.args[1:])
-            if a is not node
-        ]
+        args = node.args if node.op == "phi" else node.args[1:]
+        sides = [known_bits(a, depth - 1, memo) for a in args if a is not node]
         mask = MASK if sides else 0
         for m, a in sides:
             mask &= m & ~(a ^ sides[0][1])

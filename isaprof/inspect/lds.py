@@ -46,6 +46,7 @@ class LdsMap:
     shape_source: str  #: where the workgroup's shape is from
     highest: int | None
     unproven: int  #: accesses whose address is not provable
+    flat: int  #: flat instructions: they can address LDS, and are not evaluated
     regions: tuple[
         tuple[int, int, str, int], ...
     ]  #: (first byte, end, kinds, accesses), overlapping ones merged
@@ -76,8 +77,9 @@ def lds_map(flow: Flow, kernel: Kernel) -> LdsMap:
     for ins in flow.cfg.lines:
         if ins.mem is not None and (ins.mem.space is Space.LDS or ins.mem.lds_dma):
             out.append(_access(ins, flow, evaluator if known else None, kernel.wave_size))
+    flat = sum(i.mem is not None and i.mem.space is Space.FLAT for i in flow.cfg.lines)
     highest = max((a.high for a in out if a.high is not None), default=None)
-    return LdsMap(tuple(out), shape, source, highest, sum(a.high is None for a in out), _regions(out))
+    return LdsMap(tuple(out), shape, source, highest, sum(a.high is None for a in out), flat, _regions(out))
 
 
 def address_vectors(ins: Instruction, flow: Flow, evaluator: Evaluator) -> list[tuple[int, ...]] | None:

@@ -89,13 +89,13 @@ def _cndmask(g: Graph, s: list[Words]) -> tuple[list[Words], Node | None]:
     return [[g.op("select", lane_bit(g, s[2]), s[1][0], s[0][0])]], None
 
 
-def lane_bit(g: Graph, mask: Words) -> Node:
+def lane_bit(g: Graph, mask: Words, depth: int = 16) -> Node:
     """What a lane mask holds for the lane itself: the comparison that made it, where it is one."""
     low = mask[0]
     if low.op == "mask":
         return low.args[0]
-    if low.op in ("and", "or") and len(mask) == len([m for m in mask if m.op == low.op]):
-        return g.op(low.op, *(lane_bit(g, [m.args[i] for m in mask]) for i in (0, 1)))
+    if depth and low.op in ("and", "or") and len(mask) == len([m for m in mask if m.op == low.op]):
+        return g.op(low.op, *(lane_bit(g, [m.args[i] for m in mask], depth - 1) for i in (0, 1)))
     return g.op("lane_bit", *mask)
 
 

@@ -108,14 +108,18 @@ def _next(x: Limit) -> str:
 def lds(p: Passport) -> list[Part]:
     """LDS size against provable use."""
     m = p.lds
+    flat: list[Part] = (
+        [f"- {m.flat} flat instructions can address LDS too, and are not evaluated"] if m.flat else []
+    )
     if not m.accesses:
-        return [f"Static size {p.lds_static} bytes; no instruction accesses LDS"]
+        return [f"Static size {p.lds_static} bytes; no LDS instruction", *flat]
     shape = "x".join(map(str, m.shape))
     proven = len(m.accesses) - m.unproven
     if m.highest is None:
         return [
             f"Static size {p.lds_static} bytes; highest address: not provable "
-            f"(for none of {len(m.accesses)} accesses)"
+            f"(for none of {len(m.accesses)} accesses)",
+            *flat,
         ]
     out: list[Part] = [
         f"Static size {p.lds_static} bytes; the {proven} of {len(m.accesses)} accesses whose addresses are "
@@ -128,7 +132,7 @@ def lds(p: Passport) -> list[Part]:
         out.append("Beyond the static size: LDS is dynamic here, or workgroups are smaller than assumed")
     rows = [(f"{a:#x}", f"{b:#x}", str(b - a), kinds, str(n)) for a, b, kinds, n in m.regions]
     out.append(_table(("from", "to", "bytes", "accessed by", "instructions"), rows[:40]))
-    return out
+    return out + flat
 
 
 def loops(p: Passport) -> list[Part]:

@@ -60,8 +60,8 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(k["pressure"]["rows"]) == k["code"]["reachable"]
     assert set(k) == {
         "kernel", "symbol", "arch", "target_id", "code_object_version", "sha256", "descriptor", "metadata",
-        "code", "kernargs", "inputs", "lds", "registers", "occupancy", "occupancy_unknown", "pressure", "blocks",
-        "loops", "buffers", "sync", "techniques", "limits",
+        "code", "kernargs", "inputs", "lds", "registers", "occupancy", "occupancy_unknown", "pressure",
+        "blocks", "loops", "buffers", "sync", "techniques", "limits",
     }  # fmt: skip
 
 
