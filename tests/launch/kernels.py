@@ -102,4 +102,6 @@ def kernel(name: str = "gemm_x", size: int = 40, args: list[Any] | None = None, 
 
 
 def code_object(arch: str = "gfx942", code: bytes = bytes(16)) -> Any:
-    return SimpleNamespace(arch=arch, target_id=arch, path=None, read=lambda address, n: code[address : address + n])
+    return SimpleNamespace(
+        arch=arch, target_id=arch, path=None, read=lambda address, n: code[address : address + n]
+    )
