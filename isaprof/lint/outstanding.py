@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
 from isaprof.analysis.cfg import is_indirect
@@ -22,6 +22,16 @@ def _ordered(kinds: Iterable[Kind]) -> bool:
 
 class Outstanding(WaitAnalysis):
     """:class:`WaitAnalysis` with an iterator over all states and concrete paths for its conflicts."""
+
+    def ordered(self, queue: Iterable[int]) -> bool:
+        """Whether the operations of a queue (listing rows) complete in issue order."""
+        return _ordered(self.kinds[i] for i in queue)
+
+    def _same_queue(self, ins: Instruction, counter: str, queue: Mapping[int, int]) -> bool:
+        """True for a younger load of an in-order queue: it returns behind the older ones."""
+        if counter not in ins.counters or ins.index not in self.kinds:
+            return False
+        return _ordered([*(self.kinds[i] for i in queue), self.kinds[ins.index]])
 
     def walk(self) -> Iterator[tuple[Instruction, State]]:
         """Every instruction that is reached with the state before it, in address order.
@@ -52,7 +62,7 @@ class Outstanding(WaitAnalysis):
 
     def in_order_at(self, user: int, counter: str) -> bool:
         """Whether everything that may be outstanding on ``counter`` at ``user`` completes in order."""
-        return _ordered(self.kinds[i] for i in self.before(user).get(counter, ()))
+        return self.ordered(self.before(user).get(counter, ()))
 
     def path(
         self, load: int, user: int, counter: str, stop: frozenset[int] = frozenset()
