@@ -25,6 +25,7 @@ class Program:
     name: str
     load_base: int
     entry: int | None = None  #: virtual address of the first instruction, where meta.json says it
+    sha256: str | None = None  #: of the file as it was recorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class TraceFile:
     se: int
     launch: int
     bytes: int | None = None
+    sha256: str | None = None  #: of the file as it was recorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,8 @@ def _program(f: Fields, i: int) -> Program:
     name = f.optional("name", str) or path.stem
     base = f.need_integer("load_base", low=0, high=1 << 62)
     entry = f.integer("text_vaddr", low=0, high=1 << 48)
-    return Program(i if index is None else index, path, name, base, entry)
+    sha256 = f.optional("sha256", str)
+    return Program(i if index is None else index, path, name, base, entry, sha256)
 
 
 def _launch(f: Fields, i: int, programs: tuple[Program, ...]) -> Launch:
@@ -140,7 +143,11 @@ def _trace(f: Fields, launches: tuple[Launch, ...]) -> TraceFile:
     if launch not in {x.index for x in launches}:
         raise f.bad(f"{f.where}.launch = {launch} is no index of launches")
     return TraceFile(
-        f.file("file"), f.need_integer("se", low=0, high=_MAX_SE), launch, f.integer("bytes", low=0)
+        f.file("file"),
+        f.need_integer("se", low=0, high=_MAX_SE),
+        launch,
+        f.integer("bytes", low=0),
+        f.optional("sha256", str),
     )
 
 

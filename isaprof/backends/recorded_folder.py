@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 from isaprof import arch as targets
@@ -11,6 +12,7 @@ from isaprof.backends.sqtt import LoadedCode, Recording, assemble, check_generat
 from isaprof.capture.model import Warning_
 from isaprof.codeobj.elf import CodeObject
 from isaprof.errors import BadInput, UsageError
+from isaprof.files import content
 from isaprof.parsers.trace_folder import Launch, Program, TraceFile, read_bytes, read_trace_folder
 
 #: facts of the device that go into the capture, where meta.json has them as numbers or text
@@ -62,7 +64,8 @@ class FolderRecording:
         traces = self.folder.traces_of(launch)
         if not traces:
             raise BadInput(f"launch {number} has no trace buffer", path=self.path, kind="no_trace")
-        warnings = [w for t in traces for w in _short(t)]
+        warnings = [w for t in traces for w in _damage(t)]
+        warnings += [w for p in self.folder.programs for w in _changed(p.path, p.sha256, "code object")]
         objects = [self._load(p) for p in self.folder.programs]
         main = next(o for o in objects if o.id == launch.program)
         engines = decode_all([(t.se, t.path) for t in traces], warnings, progress)
@@ -131,13 +134,24 @@ class FolderRecording:
         return program.load_base + named[0].start if named else None
 
 
-def _short(t: TraceFile) -> list[Warning_]:
-    """A buffer shorter than meta.json says was cut after recording."""
+def _damage(t: TraceFile) -> list[Warning_]:
+    """A buffer that is shorter than meta.json says was cut after recording, another one was changed."""
     try:
         size = t.path.stat().st_size
     except OSError:
         return []
     if t.bytes is None or size >= t.bytes:
-        return []
+        return _changed(t.path, t.sha256, f"engine {t.se}", t.se)
     message = f"engine {t.se}: {t.path.name} has {size} bytes, meta.json says {t.bytes}"
     return [Warning_("truncated", message, t.bytes - size, "bytes", t.se)]
+
+
+def _changed(path: Path, sha256: str | None, what: str, se: int | None = None) -> list[Warning_]:
+    """A warning where the file's hash is not the one of the recording; a missing file is reported later."""
+    try:
+        if sha256 is None or hashlib.sha256(content(path)).hexdigest() == sha256.lower():
+            return []
+    except OSError:
+        return []
+    message = f"{what}: {path.name} is not the file that was recorded (its SHA-256 differs from meta.json's)"
+    return [Warning_("changed", message, se=se)]

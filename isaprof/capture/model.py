@@ -154,7 +154,15 @@ class Capture:
         return self._code_objects
 
 
-#: warning kinds that mean trace data is missing (``--strict`` turns them into exit 7)
+#: warning kinds that mean trace data is missing or not as recorded (``--strict`` turns them into exit 7)
 LOSS_KINDS = frozenset(
-    {"data_lost", "truncated", "buffer_full", "stitch_incomplete", "wave_incomplete", "undecodable"}
+    {
+        "data_lost",
+        "truncated",
+        "changed",
+        "buffer_full",
+        "stitch_incomplete",
+        "wave_incomplete",
+        "undecodable",
+    }
 )

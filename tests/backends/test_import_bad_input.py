@@ -86,6 +86,23 @@ def test_another_generation_than_the_object(
     assert "gfx950 (gfx9)" in message
 
 
+@pytest.mark.parametrize(("name", "what"), [("se1.sqtt", "engine 1"), ("kernel.co", "code object")])
+def test_a_changed_file_is_said(run_import: Run, folder: Path, name: str, what: str) -> None:
+    """One bit may change a measured figure without breaking the framing: the hash in meta.json tells."""
+    path = folder / name
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.chmod(0o644)
+    path.write_bytes(data)
+    code, out, err = run_import(folder, "--json")
+    assert code == 0
+    assert f"{what}: {name} is not the file that was recorded" in err
+    assert "changed" in {w["kind"] for w in json.loads(out)["captures"][0]["warnings"]}
+    code, out, _ = run_import(folder, "--json", "--strict")
+    assert code == 7
+    assert json.loads(out)["error"]["kind"] == "data_loss"
+
+
 def test_cut_last_packet_keeps_the_rest(run_import: Run, folder: Path, tmp_path: Path) -> None:
     path = folder / "se1.sqtt"
     data = path.read_bytes()
@@ -130,7 +147,8 @@ def test_one_undecodable_engine(run_import: Run, folder: Path) -> None:
     path.write_bytes(b"\x5a" * size)
     code, out, _ = run_import(folder, "--json")
     assert code == 0
-    (warning,) = json.loads(out)["captures"][0]["warnings"]
+    changed, warning = json.loads(out)["captures"][0]["warnings"]
+    assert (changed["kind"], changed["se"]) == ("changed", 3)
     assert (warning["kind"], warning["se"], warning["amount"]) == ("undecodable", 3, size)
 
 
