@@ -32,7 +32,7 @@ CLASSES: Mapping[str, str] = {
     "hint": "s_setprio, s_clause, s_delay_alu, modes",
     "end": "s_endpgm",
     "message": "messages, traps",
-    "data": "words that are no instruction",
+    "data": "words that are no instruction, and s_code_end padding",
 }
 
 #: attribute -> what it counts; an instruction may have several
@@ -50,7 +50,7 @@ _WAIT = re.compile(r"s_wait(?!_?alu)\w*")
 _NOP = re.compile(r"s_nop|v_nop|s_sleep\w*|ds_nop|buffer_nop")
 _HINT = re.compile(
     r"s_(setprio|clause|delay_alu|set_inst\w*|inst_prefetch|wait_?alu|waitcnt_depctr|set_vgpr\w*|set_gpr\w*|"
-    r"setreg\w*|denorm_mode|round_mode|wakeup\w*|sethalt|version|monitor\w*|code_end)"
+    r"setreg\w*|denorm_mode|round_mode|wakeup\w*|sethalt|version|monitor\w*)"
 )
 _LANE = re.compile(r"ds_(bpermute|permute|swizzle)\w*")
 _POLICY = ("glc", "slc", "dlc", "sc0", "sc1", "nt", "scc")
@@ -64,6 +64,8 @@ def class_of(ins: Instruction) -> str:
         return "matrix"
     if base.startswith("s_endpgm"):
         return "end"
+    if base == "s_code_end":
+        return "data"
     if _WAIT.fullmatch(base) and "depctr" not in base:
         return "wait"
     if base.startswith("s_barrier"):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from isaprof.analysis.cfg import Cfg, Loop
 from isaprof.codeobj.elf import Kernel
 from isaprof.inspect import semantics
-from isaprof.inspect.entry import BASES, EXEC, SCC, S, V, entry_state, is_vector
+from isaprof.inspect.entry import BASES, EXEC, SCC, entry_state, is_vector, register_class
 from isaprof.inspect.unchanging import unchanging
 from isaprof.inspect.values import Graph, Node, constant, resolve
 from isaprof.isa.model import Category, Instruction, Operand, OperandKind, RegClass, RegSpan, Space
@@ -202,7 +202,9 @@ class _Tracer:
             # the register that is written depends on M0 or on the index mode
             scalar = ins.base.startswith("s_movrel")
             whole = self.g.opaque(ins.base, (), index, varies=True)
-            for code in [c for c in state if (S <= c < V if scalar else is_vector(c))]:
+            for code in [
+                c for c in state if (register_class(c) is RegClass.SGPR if scalar else is_vector(c))
+            ]:
                 state[code] = self.g.part(whole, code)
         if ins.base in _CALLS:  # the callee may write anything
             whole = self.g.opaque(ins.base, (), index, varies=True)

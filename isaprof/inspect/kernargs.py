@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from isaprof.codeobj.elf import Kernel
-from isaprof.inspect.census import class_of
 from isaprof.inspect.entry import register_name
 from isaprof.inspect.flow import Flow
 from isaprof.inspect.values import Node, reachable
@@ -104,7 +103,7 @@ def kernarg_table(flow: Flow, kernel: Kernel) -> KernargTable:
 
 def undecoded(flow: Flow) -> list[Instruction]:
     """Reachable words that LLVM cannot decode: they may do anything."""
-    return [i for i in flow.cfg.lines if class_of(i) == "data"]
+    return [i for i in flow.cfg.lines if i.base.startswith(".")]
 
 
 def _row(

@@ -117,6 +117,12 @@ def offsets(ins: Instruction) -> tuple[int, ...]:
     return (offset if isinstance(offset, int) else 0,)
 
 
+def dma_step(ins: Instruction) -> int:
+    """Bytes between the places that neighbouring lanes of an LDS-DMA load write (at least a dword)."""
+    assert ins.mem is not None
+    return max(4, ins.mem.bytes)
+
+
 def _access(ins: Instruction, flow: Flow, evaluator: Evaluator | None, wave: int) -> LdsAccess:
     assert ins.mem is not None
     kind = "dma" if ins.mem.lds_dma else "atomic" if ins.mem.atomic else "write" if ins.mem.store else "read"
@@ -134,7 +140,7 @@ def _access(ins: Instruction, flow: Flow, evaluator: Evaluator | None, wave: int
     low = min(int(v.min()) for v in values) + min(places)
     high = max(int(v.max()) for v in values) + max(places) + width
     if kind == "dma" and "async" not in ins.base:
-        high += size * (wave - 1)
+        high += dma_step(ins) * (wave - 1)
     return LdsAccess(ins.index, ins.pc, kind, size, low, high, len(values))
 
 

@@ -180,7 +180,7 @@ def _limits(co: CodeObject, graph: flow_graph.Cfg, kernel: Kernel) -> tuple[str,
             f"control flow through a register at {first.pc:#x} "
             f"({first.text}): code that is only reached there is not seen"
         )
-    unknown = [i for i in graph.lines if census.class_of(i) == "data"]
+    unknown = [i for i in graph.lines if i.base.startswith(".")]
     if unknown:
         out.append(
             f"{len(unknown)} reachable words that LLVM cannot decode, the first at {unknown[0].pc:#x}: what "

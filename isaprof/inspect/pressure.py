@@ -97,9 +97,9 @@ class _Solver:
         if wv:
             # DPP forms write under EXEC although they read other lanes
             under = key if not ins.enc.endswith("dpp") else self._exec_key(ins)
-            for k in vector:
-                if self._within(k, under):
-                    vector[k] &= ~wv
+            for k, live in vector.items():
+                if live & wv and self._within(k, under):
+                    vector[k] = live & ~wv
         if rv:
             vector[key] = vector.get(key, 0) | rv
         return scalar & ~ws | rs

@@ -267,3 +267,25 @@ def test_every_generation(arch: str) -> None:
     assert states(p) == {"out": "used", "src": "dead", "n": "dead", "step": "dead"}
     assert set(p.inputs) == {"wg.x", "tid.x"}
     assert p.code.unreachable == 0
+
+
+def test_a_call_through_a_register_leaves_nothing_dead() -> None:
+    p = passport(LOAD + "  s_getpc_b64 s[8:9]\n  s_swappc_b64 s[10:11], s[8:9]\n" + STORE)
+    assert states(p)["step"] == "not provable"
+    assert any("through a register" in x for x in p.limits)
+
+
+def test_registers_addressed_by_m0_are_not_known_afterwards() -> None:
+    move = "  s_mov_b32 s9, 64\n  s_mov_b32 m0, s2\n  s_movreld_b32 s6, s2\n"
+    p = passport(LOAD + move + "  v_mov_b32 v1, s9\n  ds_write_b32 v1, v1\n", lds=256)
+    assert p.lds.highest is None
+    assert any("M0" in x for x in p.limits)
+
+
+def test_byte_loads_to_lds_step_a_dword_a_lane() -> None:
+    p = passport(
+        LOAD + "  s_mov_b32 m0, 0\n  s_mov_b32 s6, -1\n  s_mov_b32 s7, 0x20000\n  v_mov_b32 v2, 0\n"
+        "  buffer_load_ubyte v2, s[4:7], 0 offen lds\n",
+        lds=1024,
+    )
+    assert p.lds.highest == 4 * 63 + 1

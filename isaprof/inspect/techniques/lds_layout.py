@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from isaprof.inspect.lds import address_node, offsets
+from isaprof.inspect.lds import address_node, dma_step, offsets
 from isaprof.inspect.technique import Detector, KernelFacts
 from isaprof.inspect.values import Node, constant, reachable
 from isaprof.isa.model import Instruction
@@ -64,7 +64,7 @@ def _mark(k: KernelFacts, ins: Instruction, written: np.ndarray[tuple[int], np.d
     for vector in (k.evaluator.values(node) if node is not None else None) or ():
         lanes = vector
         if ins.mem.lds_dma and "async" not in ins.base:
-            lanes = vector + np.arange(len(vector)) % k.kernel.wave_size * ins.mem.bytes
+            lanes = vector + np.arange(len(vector)) % k.kernel.wave_size * dma_step(ins)
         for place in places:
             for byte in range(width):
                 at = lanes + place + byte
