@@ -133,7 +133,7 @@ def run(
 
 def _machine(choice: str | None) -> type[Machine]:
     """The class of the executor that was chosen."""
-    wanted = choice or os.environ.get(EXECUTOR) or "reference"
+    wanted = choice or os.environ.get(EXECUTOR) or "auto"
     if wanted not in ("auto", "fast", "reference"):
         raise UsageError(f"no executor {wanted!r}: auto, fast or reference ({EXECUTOR})", kind="executor")
     if wanted == "reference":

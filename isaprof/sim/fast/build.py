@@ -25,7 +25,7 @@ from isaprof.sim.fast import records
 
 SOURCES = Path(__file__).with_name("src")
 FLAGS = (
-    "-std=gnu11", "-O2", "-ftree-vectorize", "-fPIC", "-fwrapv", "-fno-strict-aliasing", "-ffp-contract=off",
+    "-std=gnu11", "-O3", "-fPIC", "-fwrapv", "-fno-strict-aliasing", "-ffp-contract=off",
     "-fno-math-errno", "-fno-trapping-math",
 )  # fmt: skip
 #: directory of compiled libraries instead of the user's cache

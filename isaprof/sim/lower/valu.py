@@ -46,7 +46,8 @@ def lower_valu(ins: Instruction, ctx: Context) -> Step:
         compute_y, commit_y = split_valu(ins.dual, ctx)
 
         def both(w: Wave) -> None:
-            x, y = compute(w), compute_y(w)
+            # a move's result is a view of its source, which the first half may be about to write
+            x, y = compute(w), np.array(compute_y(w))
             commit(w, x)
             commit_y(w, y)
 

@@ -61,16 +61,26 @@ static void negate(double *x, int elements, i64 n, const u8 *neg) {
             for (i64 l = 0; l < n; l++) x[e * 64 + l] *= -1.0;
 }
 
-static inline __attribute__((always_inline)) void product(double *out, const double *a, const double *b, int m, int k) {
+/* columns j0 .. j0 + width - 1 of the product, summed over K in order */
+static inline __attribute__((always_inline)) void columns(double *restrict out, const double *restrict a,
+                                                           const double *restrict b, int m, int k, int j0, int width) {
     for (int i = 0; i < m; i++) {
-        double acc[32];
-        for (int j = 0; j < m; j++) acc[j] = 0;
+        double acc[16];
+        for (int j = 0; j < width; j++) acc[j] = 0;
         for (int q = 0; q < k; q++) {
             double x = a[i * k + q];
-            for (int j = 0; j < m; j++) acc[j] += x * b[q * m + j];
+            for (int j = 0; j < width; j++) acc[j] += x * b[q * m + j0 + j];
         }
-        for (int j = 0; j < m; j++) out[i * m + j] = acc[j];
+        for (int j = 0; j < width; j++) out[i * m + j0 + j] = acc[j];
     }
+}
+
+static void product(double *out, const double *a, const double *b, int m, int k) {
+    if (m == 4) {
+        columns(out, a, b, 4, k, 0, 4);
+        return;
+    }
+    for (int j = 0; j < m; j += 16) columns(out, a, b, m, k, j, 16);
 }
 
 static void scale_rows(const Wave *w, const Mat *t, double *a, double *b) {
@@ -89,18 +99,30 @@ static u32 encode_i32(double x, int clamp) {
     return (u32)(u64)(i64)x;
 }
 
-static double accumulator(const Wave *w, const Mat *t, int e, i64 l) {
-    if (t->c_is_const) return t->c_const;
-    switch (t->result) {
-    case R_F32: return f32(row(w, t->c_row + e)[l]);
-    case R_I32: return (i32)row(w, t->c_row + e)[l];
+/* row e of C as doubles, in D's layout */
+static void accumulator(const Wave *w, const Mat *t, int e, double *c) {
+    const i64 n = w->lanes;
+    if (t->c_is_const) {
+        for (i64 l = 0; l < n; l++) c[l] = t->c_const;
+    } else if (t->result == R_F32) {
+        const u32 *v = row(w, t->c_row + e);
+        for (i64 l = 0; l < n; l++) c[l] = f32(v[l]);
+    } else if (t->result == R_I32) {
+        const u32 *v = row(w, t->c_row + e);
+        for (i64 l = 0; l < n; l++) c[l] = (i32)v[l];
+    } else {
+        const u32 *v = row(w, t->c_row + (t->packed16 ? e / 2 : e));
+        int shift = t->packed16 ? 16 * (e & 1) : 16 * t->high;
+        for (i64 l = 0; l < n; l++) {
+            u32 x = v[l] >> shift & 0xFFFFu;
+            c[l] = f32(t->result == R_F16 ? widen16(x) : x << 16);
+        }
     }
-    u32 x = t->packed16 ? row(w, t->c_row + e / 2)[l] >> 16 * (e & 1) : row(w, t->c_row + e)[l] >> 16 * t->high;
-    return t->result == R_F16 ? f32(widen16(x & 0xFFFFu)) : f32(x << 16);
+    if (t->c_abs)
+        for (i64 l = 0; l < n; l++) c[l] = fabs(c[l]);
+    if (t->c_neg)
+        for (i64 l = 0; l < n; l++) c[l] = -c[l];
 }
-
-/* float64 to f32 as NumPy does, NaN included */
-static inline u32 to_f32(double x) { return bits32((float)x); }
 
 int isa_matrix(Wave *w, const Prog *p, const Op *o) {
     const Mat *t = &p->mats[o->extra];
@@ -114,39 +136,30 @@ int isa_matrix(Wave *w, const Prog *p, const Op *o) {
     if (t->b_neg[0] | t->b_neg[1]) negate(raw, count_of(t->b_kind, t->b_regs), n, t->b_neg);
     for (int i = 0; i < size; i++) b[i] = raw[t->b_index[i]];
     if (t->scaled) scale_rows(w, t, a, b);
-    for (int g = 0; g < t->blocks; g++) {
-        const double *x = a + g * m * k, *y = b + g * m * k;
-        double *z = full + g * m * m;
-        if (m == 16) product(z, x, y, 16, k);
-        else if (m == 32) product(z, x, y, 32, k);
-        else product(z, x, y, 4, k);
-    }
+    for (int g = 0; g < t->blocks; g++) product(full + g * m * m, a + g * m * k, b + g * m * k, m, k);
     u32 result[RESULTS];
-    for (int e = 0; e < t->d_elements; e++)
-        for (i64 l = 0; l < n; l++) {
-            double c = accumulator(w, t, e, l), x = full[t->d_index[e * n + l]];
-            if (t->c_abs) c = fabs(c);
-            if (t->c_neg) c = -c;
-            x += c;
-            u32 r;
-            switch (t->result) {
-            case R_F32: r = to_f32(x); break;
-            case R_I32: r = encode_i32(x, t->clamp); break;
-            case R_F16: r = narrow16(x); break;
-            default: r = bf16_of(to_f32(x));
-            }
-            result[e * n + l] = r;
-        }
-    for (int e = 0; e < t->d_elements; e++)
-        for (i64 l = 0; l < n; l++) {
-            u32 r = result[e * n + l];
-            if (t->result <= R_I32) {
-                row(w, t->d_row + e)[l] = r;
-            } else {
-                u32 *d = row(w, t->d_row + (t->packed16 ? e / 2 : e)) + l;
-                int shift = t->packed16 ? 16 * (e & 1) : 16 * t->high;
-                *d = (*d & ~(0xFFFFu << shift)) | r << shift;
-            }
-        }
+    for (int e = 0; e < t->d_elements; e++) {
+        double c[MAX_LANES];
+        accumulator(w, t, e, c);
+        for (i64 l = 0; l < n; l++) c[l] = full[t->d_index[e * n + l]] + c[l];
+        u32 *r = result + e * n;
+        if (t->result == R_F32)
+            for (i64 l = 0; l < n; l++) r[l] = bits32((float)c[l]);
+        else if (t->result == R_I32)
+            for (i64 l = 0; l < n; l++) r[l] = encode_i32(c[l], t->clamp);
+        else if (t->result == R_F16)
+            for (i64 l = 0; l < n; l++) r[l] = narrow16(c[l]);
+        else
+            for (i64 l = 0; l < n; l++) r[l] = bf16_of(bits32((float)c[l]));
+    }
+    if (t->result <= R_I32) {
+        memcpy(row(w, t->d_row), result, 4 * (size_t)(t->d_elements * n));
+        return S_NEXT;
+    }
+    for (int e = 0; e < t->d_elements; e++) {
+        u32 *d = row(w, t->d_row + (t->packed16 ? e / 2 : e)), *r = result + e * n;
+        int shift = t->packed16 ? 16 * (e & 1) : 16 * t->high;
+        for (i64 l = 0; l < n; l++) d[l] = (d[l] & ~(0xFFFFu << shift)) | r[l] << shift;
+    }
     return S_NEXT;
 }

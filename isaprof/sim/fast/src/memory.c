@@ -169,8 +169,30 @@ static inline u8 *place(const Wave *w, const Mem *k, const Access *x, int i) {
     return w->memory->bytes + (x->a[i] - w->memory->base);
 }
 
+/* the places of all lanes; 0 when some access must not touch memory */
+static int all_places(const Wave *w, const Mem *k, const Access *x, u8 **at) {
+    if (k->space == SP_LDS) {
+        for (int i = 0; i < x->n; i++) {
+            if ((i64)x->a[i] < 0 || (i64)x->a[i] + k->nbytes > w->lds_size) return 0;
+            at[i] = w->lds + x->a[i];
+        }
+        return 1;
+    }
+    if (!x->all_in) return 0;
+    for (int i = 0; i < x->n; i++) at[i] = place(w, k, x, i);
+    return 1;
+}
+
 static void load_rows(Wave *w, const Mem *k, const Access *x, i32 dst) {
     int dwords = (k->nbytes + 3) / 4;
+    u8 *all[MAX_LANES];
+    if (k->nbytes >= 4 && all_places(w, k, x, all)) {
+        for (int j = 0; j < dwords; j++) {
+            u32 *d = row(w, dst + j);
+            for (int i = 0; i < x->n; i++) memcpy(d + x->lane[i], all[i] + 4 * j, 4);
+        }
+        return;
+    }
     for (int i = 0; i < x->n; i++) {
         const u8 *at = k->space == SP_BUFFER && !x->in[i] ? 0 : place(w, k, x, i);
         u32 *d = row(w, dst) + x->lane[i];
@@ -203,12 +225,17 @@ static int aligned(const Access *x, u64 mask) {
 static void store_rows(Wave *w, const Mem *k, const Access *x, const u32 *data) {
     const i64 n = w->lanes;
     int shift = k->half == 1 ? 16 : 0;
+    u8 *all[MAX_LANES];
     if (k->nbytes < 4 || ((k->space != SP_BUFFER || x->all_in) && !aligned(x, 3))) {
         for (int b = 0; b < k->nbytes; b++)
             for (int i = 0; i < x->n; i++) {
                 u8 *at = k->space == SP_BUFFER && !x->in[i] ? 0 : place(w, k, x, i);
                 if (at) at[b] = (u8)(data[(b / 4) * n + x->lane[i]] >> shift >> 8 * (b & 3));
             }
+    } else if (all_places(w, k, x, all)) {
+        for (int j = 0; j < k->nbytes / 4; j++)
+            for (int i = 0; i < x->n; i++) memcpy(all[i] + 4 * j, &data[j * n + x->lane[i]], 4);
+        return;
     } else {
         for (int j = 0; j < k->nbytes / 4; j++)
             for (int i = 0; i < x->n; i++) {
@@ -332,7 +359,7 @@ static int to_lds(Wave *w, const Mem *k, const Access *x) {
 }
 
 int isa_mem(Wave *w, const Prog *p, const Op *o) {
-    Mem k = p->mems[o->extra];
+    const Mem k = p->mems[o->extra];
     Access x, y;
     if (!active(w, &x)) return S_NEXT;
     if (!addresses(w, &k, &x)) return S_FALLBACK;
