@@ -31,4 +31,17 @@ if [ "$extra" = dev ]; then
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: rocm-bindings-hip \
         >/dev/null 2>&1 || say "note: rocm-bindings-hip cannot be had for this Python; its test will be skipped"
 fi
+# the simulator's fast executor is compiled on the machine that uses it; without a compiler NumPy does its work
+if ! command -v cc >/dev/null 2>&1 && ! command -v gcc >/dev/null 2>&1 && ! command -v clang >/dev/null 2>&1 &&
+    [ ! -x /opt/rocm/llvm/bin/clang ] && [ -z "${CC:-}" ]; then
+    if is_root && have_apt; then
+        say "installing a C compiler (for the simulator's fast executor)"
+        apt_update
+        apt_install gcc libc6-dev || say "note: no C compiler could be installed; the simulator will be slow"
+    else
+        say "note: no C compiler; the simulator will be slow: sudo apt-get install -y gcc libc6-dev"
+    fi
+fi
+.venv/bin/python -c "from isaprof.sim.fast import build; build.load()" 2>/dev/null ||
+    say "note: the fast executor cannot be compiled here; the simulator will use NumPy"
 touch ".venv/.isaprof-${extra:+$extra-}installed"
