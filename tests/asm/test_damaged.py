@@ -138,7 +138,7 @@ def test_sources_of_any_text(text: str) -> None:
         "; isaprof.mcpu: ../../x",
         "; isaprof.link: strip strip what",
         "; isaprof.addresses: .text=0xffffffffffffffff",
-        "; isaprof.addresses: -o=/tmp/x",
+        "; isaprof.addresses: -o=elsewhere",
         "; isaprof.container: minimal",
         "\ts_nop 0 ; isaprof.bits 400:0x1->0x2",
         "\ts_nop 0 ; isaprof.bits 4294967296:0x1->0x2",
