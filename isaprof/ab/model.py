@@ -178,6 +178,8 @@ class Result:
     outputs: tuple[OutputDifference, ...]
     comparison: Comparison
     notes: tuple[str, ...] = ()
+    #: what B, unlike A, uses while it may be in flight: sentences (:mod:`isaprof.ab.flight`)
+    in_flight: tuple[str, ...] = ()
 
     @property
     def agree(self) -> bool:
@@ -186,8 +188,9 @@ class Result:
 
     @property
     def correct(self) -> bool:
-        """No arm is wrong and they agree."""
-        return self.a.verified is not False and self.b.verified is not False and self.agree
+        """No arm is wrong, they agree, and B uses no result in flight that A does not."""
+        right = self.a.verified is not False and self.b.verified is not False
+        return right and self.agree and not self.in_flight
 
     @property
     def span(self) -> Change:
@@ -228,4 +231,10 @@ class Result:
                 at = f" ({d.worst})" if d.worst else ""
                 pair = f"{self.b.name} differs from {self.a.name} beyond the tolerance"
                 return f"{pair}, seed {d.seed}: {what}{at}"
+        if self.in_flight:
+            more = f" ({len(self.in_flight) - 1} more like it)" if len(self.in_flight) > 1 else ""
+            return (
+                f"{self.b.name} lacks a wait: {self.in_flight[0]}{more}; "
+                "the simulator completes loads at once, so the outputs do not show it"
+            )
         return ""

@@ -189,7 +189,9 @@ def side(run: Run, capture: Path) -> Side:
 
 def put_together(a: Side, b: Side, *, allow_lossy: bool = False) -> Result:
     """Compare two arms that ran with the same seeds."""
+    from isaprof.ab.flight import new_uses, uses_in_flight
     from isaprof.ab.outputs import difference, require_same_outputs
+    from isaprof.capture import open as open_capture
     from isaprof.compare.align import compare
 
     refuse_lossy(a.analysis, b.analysis, allow=allow_lossy)
@@ -216,6 +218,7 @@ def put_together(a: Side, b: Side, *, allow_lossy: bool = False) -> Result:
         tuple(outputs),
         compare(a.analysis, b.analysis),
         notes,
+        new_uses(*(uses_in_flight(open_capture(s.capture)) for s in (a, b))),
     )
 
 

@@ -145,7 +145,7 @@ class Ladder:
         previous = self._compare(step.base, number, progress)
         original = previous if step.base == 0 else self._compare(0, number, progress)
         step = replace(step, vs_previous=_against(step.base, previous), vs_original=_against(0, original))
-        if original is not None and not original.agree:
+        if original is not None and (not original.agree or original.in_flight):
             why = step.message if step.verified is False else original.problem
             step = replace(step, status=Status.WRONG, message=why)
         self._record(step)
@@ -374,7 +374,8 @@ def _against(base: int | None, result: Result | None) -> Against | None:
     span = result.span
     bitwise = all(d.bitwise and d.equal == d.compared for d in result.outputs)
     counts = {k: v for k, v in result.comparison.counts.items() if k != "same" and v}
-    return Against(base, span.difference, span.ratio, span.percent, result.agree, bitwise, counts)
+    agree = result.agree and not result.in_flight
+    return Against(base, span.difference, span.ratio, span.percent, agree, bitwise, counts)
 
 
 def _now() -> str:

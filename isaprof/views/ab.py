@@ -111,7 +111,8 @@ def _cycles(r: Result, console: Console, label: str) -> None:
             ),
         )  # fmt: skip
     _show(table, console)
-    _line(console, f"{r.b.name} by span: {verdict(r.span)}, {label}", "bold")
+    but = "" if r.correct else "; the outputs or waits are wrong, see above"
+    _line(console, f"{r.b.name} by span: {verdict(r.span)}, {label}{but}", "bold")
     _line(console, NO_SPREAD, "dim")
 
 
@@ -180,6 +181,7 @@ def to_dict(result: Result) -> dict[str, Any]:
         "workgroups": {"run": r.workgroups[0], "total": r.workgroups[1]},
         "correct": r.correct,
         "problem": r.problem,
+        "in_flight": list(r.in_flight),
         "a": _arm(r.a),
         "b": _arm(r.b),
         "outputs": [_output(d) for d in r.outputs],

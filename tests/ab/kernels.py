@@ -105,6 +105,8 @@ def write(directory: Path, **bodies: str) -> None:
 
 
 SLOW = BODY.replace("v_add_f32", "s_nop 15\n s_nop 15\n s_nop 15\n v_add_f32")
+#: the sum may be made before the second load is back
+EARLY = BODY.replace("s_waitcnt vmcnt(0)", "s_waitcnt vmcnt(1)")
 WRONG = BODY.replace("v_add_f32", "v_sub_f32")
 #: the last lane writes nothing
 PARTIAL = BODY.replace(STORE, f"v_cmp_gt_u32_e32 vcc, 63, v0\n s_and_b64 exec, exec, vcc\n {STORE}")

@@ -76,6 +76,16 @@ def test_a_wrong_b_is_found_against_the_reference_and_against_a(tmp_path: Path) 
     assert "A " in d.worst
 
 
+def test_a_missing_wait_is_found_though_the_outputs_are_equal(tmp_path: Path) -> None:
+    r = compare(tmp_path, b=k.EARLY)
+    assert r.agree
+    assert r.b.verified is True
+    assert not r.correct
+    assert "lacks a wait" in r.problem
+    assert "v_add_f32_e32 v4, v2, v3 reads a result of" in r.in_flight[0]
+    assert compare(tmp_path, a=k.EARLY, b=k.BODY).correct
+
+
 def test_without_a_reference_b_is_still_compared_with_a(tmp_path: Path) -> None:
     r = compare(tmp_path, b=k.WRONG, reference="")
     assert r.a.verified is None

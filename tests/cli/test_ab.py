@@ -21,7 +21,7 @@ SHAPE = ["--shape", "256", "--seeds", "2"]
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(cli.VERBS, "ab", "isaprof.cli.ab")
-    k.write(tmp_path, a=k.BODY, slow=k.SLOW, wrong=k.WRONG, wild=k.WILD)
+    k.write(tmp_path, a=k.BODY, slow=k.SLOW, wrong=k.WRONG, early=k.EARLY, wild=k.WILD)
 
 
 def isaprof_(*args: str | Path) -> int:
@@ -110,6 +110,7 @@ def test_every_key_of_the_json_is_documented(capsys: pytest.CaptureFixture[str])
     ("args", "code", "says"),
     [
         (["a.co", "wrong.co", *SHAPE], 5, "B is wrong"),
+        (["a.co", "early.co", *SHAPE], 5, "lacks a wait"),
         (["wrong.co", "a.co", *SHAPE, "--launch", "a.launch.toml"], 5, "A is wrong"),
         (["a.co", "wild.co", *SHAPE], 4, "wild.co"),
         (["a.co", "a.co", *SHAPE], 2, "same instructions"),

@@ -50,6 +50,7 @@ def editor(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
 
 FASTER = "text = text.replace('s_nop 15\\n', '', 1).replace('; step:', '; step: one nop less', 1)"
 WRONG = "text = text.replace('v_add_f32', 'v_sub_f32')"
+EARLY = "text = text.replace('vmcnt(0)', 'vmcnt(1)')"
 BROKEN = "text = text.replace('s_endpgm', 's_endprogram')"
 
 
@@ -180,6 +181,17 @@ def test_a_wrong_step_exits_5_and_has_a_row(
     row = ladder()["steps"][1]
     assert (row["status"], row["verified"]) == ("wrong", False)
     assert row["cosine"] < 0.5
+    assert row["vs_original"]["agree"] is False
+
+
+def test_a_step_that_lacks_a_wait_is_wrong(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    editor(monkeypatch, EARLY)
+    assert edit(*SHAPE) == 5
+    assert "step-01 lacks a wait" in capsys.readouterr().err
+    row = ladder()["steps"][1]
+    assert row["status"] == "wrong"
     assert row["vs_original"]["agree"] is False
 
 
