@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 LLVM = "LLVM GCNHazardRecognizer.cpp"
-LLVM_ISA = f"{LLVM}; AMD ISA guide CDNA3, section 4.5 (manually inserted wait states)"
+LLVM_ISA = f"{LLVM}; AMD ISA guides of CDNA, manually inserted wait states"
 LLVM_ROC = f"{LLVM}; AMD rocRoller, wait-state observers"
-LLVM_MFMA = f"{LLVM}; AMD ISA guide CDNA3, section 7.6 (dependency resolution)"
+LLVM_MFMA = f"{LLVM}; AMD rocRoller, wait-state observers"
 
 #: CDNA3 and later: LLVM's feature gfx940-insts
 GFX940 = frozenset({"gfx940", "gfx941", "gfx942", "gfx950", "gfx9-4-generic"})

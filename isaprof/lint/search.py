@@ -70,7 +70,7 @@ def look_back(
 
 
 def wait_states(ins: Instruction) -> int:
-    """Wait states an instruction gives: ``s_nop k`` k + 1, every other one (AMD ISA guides, 4.5)."""
+    """Wait states an instruction gives: ``s_nop k`` k + 1, every other one 1 (as LLVM counts)."""
     if ins.base == "s_nop" and ins.operands and isinstance(ins.operands[0].value, int):
         return (ins.operands[0].value & 0xF) + 1
     return 1

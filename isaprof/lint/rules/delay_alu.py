@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from isaprof.analysis.cfg import Cfg
-from isaprof.isa.model import Instruction, RegClass
+from isaprof.isa.model import Instruction, Pipe, RegClass
 from isaprof.lint.context import Context
 from isaprof.lint.kinds import explicit_reads, is_trans, is_valu, of_class, touches
 from isaprof.lint.model import Finding, NoRule, Rule, Severity, no_rule
@@ -34,9 +34,9 @@ def _target(cfg: Cfg, p: int, skip: int) -> int | None:
 
 
 def _counts(ins: Instruction, kind: str) -> bool:
-    if kind == "TRANS32":
-        return is_trans(ins)
-    return is_valu(ins) and not is_trans(ins)
+    # pseudo-scalar transcendentals (v_s_rcp_f32, gfx12) count among the transcendentals
+    trans = ins.pipe is Pipe.TRANS
+    return trans if kind == "TRANS32" else is_valu(ins) and not trans
 
 
 def _wrong(ctx: Context, rule: Rule) -> Iterator[Finding | NoRule]:

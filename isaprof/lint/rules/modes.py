@@ -1,4 +1,4 @@
-"""Modes that change which register a number names: said, not judged."""
+"""What is said and not judged: modes that change which register a number names, hazards without rules."""
 
 from __future__ import annotations
 
@@ -7,8 +7,13 @@ from collections.abc import Iterator
 from isaprof.lint.context import Context
 from isaprof.lint.model import Finding, NoRule, Rule, Severity, no_rule
 
+#: generations whose instruction hazards are in no table here
+_NO_HAZARDS = ("gfx10", "gfx1250")
+
 
 def _check(ctx: Context, rule: Rule) -> Iterator[Finding | NoRule]:
+    if ctx.generation in _NO_HAZARDS:
+        yield no_rule("hazards", f"no rules for the hazards of {ctx.co.arch} that need nops or s_wait_alu")
     for ins in ctx.lines:
         if ins.base == "s_set_vgpr_msb":
             yield no_rule("vgpr_msb", "s_set_vgpr_msb: which VGPR a number names is not followed", ins)

@@ -306,8 +306,7 @@ RULES = (
     _rule(
         "salu-m0-lds-dma",
         "M0 written by SALU, read by a load to LDS",
-        "LLVM pads this with s_nop; AMD's ISA guide does not name it for buffer loads, and AMD's own kernels "
-        "leave the padding out",
+        "LLVM pads this with s_nop; AMD's own kernels leave the padding out",
         _lds_dma_m0,
         None,
         LLVM,
@@ -326,8 +325,8 @@ RULES = (
     _rule(
         "wide-store-data-soffset",
         "data of a wide store with a scalar offset overwritten",
-        "newer LLVM pads this with s_nop; AMD's ISA guide and rocRoller ask for nothing where soffset is an "
-        "SGPR, and AMD's own kernels leave the padding out",
+        "newer LLVM pads this with s_nop; older LLVM and AMD's rocRoller ask for nothing where soffset is "
+        "an SGPR, and AMD's own kernels leave the padding out",
         _wide_store_soffset,
         GFX940,
         LLVM_ROC,

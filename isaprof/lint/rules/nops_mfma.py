@@ -104,10 +104,9 @@ def _needs(ctx: Context, ins: Instruction, table_passes: dict[int, int]) -> Iter
         yield from _gfx90a_dgemm_between(reads)
     if ins.base in ("v_fma_f64", "v_fmac_f64"):
         yield Need(None, 2, is_dgemm, "f64 FMA follows f64 matrix instruction")
-    if is_valu(ins):
-        for span in dict.fromkeys(of_class(ins.writes, LANES)):
-            yield from _after_mfma(ctx, ins, span, "valu_write", table_passes)
-            yield from _after_mfma(ctx, ins, span, "src_c_war", table_passes)
+    for span in dict.fromkeys(of_class(ins.writes, LANES)):  # loads as well as VALU
+        yield from _after_mfma(ctx, ins, span, "valu_write", table_passes)
+        yield from _after_mfma(ctx, ins, span, "src_c_war", table_passes)
 
 
 def _gfx90a_dgemm_between(reads: tuple[RegSpan, ...]) -> Iterator[Need]:
@@ -150,8 +149,8 @@ def _after_mfma(
         "src_ab": "matrix instruction reads {}, the result of",
         "valu_read": "VALU reads {}, the result of",
         "memory": "memory instruction reads {}, the result of",
-        "valu_write": "VALU writes {}, the result of",
-        "src_c_war": "VALU writes {}, read as C by",
+        "valu_write": "overwrites {}, the result of",
+        "src_c_war": "overwrites {}, read as C by",
     }[use]
     for states, rows in by_states.items():
         wanted = frozenset(rows)

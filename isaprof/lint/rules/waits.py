@@ -108,13 +108,15 @@ def _redundant(ctx: Context, rule: Rule) -> Iterator[Finding | NoRule]:
             "wait_redundant", f"{what} may start operations: redundant waits are not looked for", place
         )
         return
+    # of other counters (gfx1250: xcnt) it is not known what increments them
+    known = {c for counters in ctx.table["counter_model"].values() for c in counters}
     useful: set[int] = set()
     idle: set[int] = set()
     for state in ctx.outstanding:
         for ins, queues in state.walk():
             waits = state.waits_of(ins)
             if waits and ins.base not in ("s_wait_idle",) and not is_full_drain(ctx, ins.base):
-                busy = any(queues.get(c) for c, _ in waits)
+                busy = any(queues.get(c) or c not in known for c, _ in waits)
                 (useful if busy else idle).add(ins.index)
     for row in sorted(idle - useful):
         ins = ctx.ins(row)
