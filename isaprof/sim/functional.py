@@ -32,6 +32,8 @@ QUANTUM = 4096
 #: wave-instructions of one workgroup before others get a turn (spin loops on another workgroup)
 SLICE = 200_000
 MAX_INSTRUCTIONS = 2_000_000_000
+#: wave-instructions that the fast executor may leave to the reference before that is worth a word
+MANY_FALLBACKS = 100_000
 #: environment variable that chooses the executor where the caller does not
 EXECUTOR = "ISAPROF_SIM_EXECUTOR"
 #: scratch given to kernels whose stack size is not known at compile time
@@ -112,6 +114,11 @@ def run(
     chosen = _chosen(launch.grid, workgroups)
     with np.errstate(all="ignore"):
         machine.run_all(chosen, trace, max_instructions, progress)
+    slow = machine.fallbacks
+    if sum(slow.values()) > MANY_FALLBACKS:
+        names = ", ".join(list(slow)[:4])
+        n = sum(slow.values())
+        _say(f"{n} of {machine.executed} wave-instructions ran on the NumPy reference: {names}")
     outputs = {
         o.name: machine.memory.contents(machine.segments[o.name])
         for o in launch.operands
@@ -127,7 +134,7 @@ def run(
         machine.lds_bytes,
         {name: s.base for name, s in machine.segments.items()},
         machine.executor,
-        machine.fallbacks,
+        slow,
     )
 
 
@@ -155,7 +162,11 @@ def _machine(choice: str | None) -> type[Machine]:
 @cache
 def _note(why: str) -> None:
     """Say once why everything takes longer."""
-    print(f"isaprof: simulating without the fast executor, about 100 times slower: {why}", file=sys.stderr)
+    _say(f"simulating without the fast executor, about 100 times slower: {why}")
+
+
+def _say(text: str) -> None:
+    print(f"isaprof: {text}", file=sys.stderr)
 
 
 def _chosen(grid: Dim3, workgroups: Sequence[Dim3] | None) -> Sequence[Dim3]:

@@ -247,6 +247,7 @@ def test_the_executor_is_chosen_by_name() -> None:
         run(co, co.kernel(None), listing, launch, executor="slow")
 
 
+@pytest.mark.slow
 def test_a_library_is_compiled_once_and_found_again(tmp_path: Path) -> None:
     """In processes of their own: the first one compiles, the second one loads the same file."""
     code = "from isaprof.sim.fast import build; build.load()"
