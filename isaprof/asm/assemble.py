@@ -92,6 +92,16 @@ def assemble_file(path: str | PathLike[str]) -> bytes:
     """Code object made from the source file ``path``; errors as for :func:`assemble_text`."""
     try:
         source = Path(path).read_text()
-    except (OSError, UnicodeDecodeError) as e:
-        raise BadInput(f"cannot read: {e}", path=path, kind="unreadable") from None
+    except OSError as e:
+        raise BadInput(f"cannot read: {e.strerror or e}", path=path, kind="unreadable") from None
+    except UnicodeDecodeError as e:
+        binary = e.object.startswith(b"\x7fELF")
+        what = "a code object" if binary else f"no UTF-8 text (byte {e.object[e.start]:#04x})"
+        raise BadInput(
+            f"{what}; assembly text is needed",
+            path=path,
+            offset=None if binary else e.start,
+            kind="not_text",
+            hint=f"isaprof disasm {path} -o KERNEL.s" if binary else None,
+        ) from None
     return assemble_text(source, path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -21,14 +22,23 @@ def command(
     from isaprof.asm import assemble_file
     from isaprof.asm.facts import build_facts
     from isaprof.codeobj.elf import CodeObject
+    from isaprof.codeobj.metadata import kernel_entries
     from isaprof.files import write_new
 
     data = assemble_file(source)
     out = output or source.with_suffix(".co")
     write_new(out, data, force=force)
+    # the source names the target where the file (a minimal ELF) does not
+    co = CodeObject.from_bytes(data, path=out, arch=build_facts(source.read_text(), source).mcpu)
+    whole = {k.symbol for k in co.kernels}
+    for symbol in (e.get(".symbol") for e in kernel_entries(co.metadata)):
+        if symbol not in whole:
+            print(
+                f"isaprof: warning: {out}: {symbol} of the metadata is no kernel: "
+                "that needs a descriptor of 64 bytes whose entry offset leads to code",
+                file=sys.stderr,
+            )
     if as_json:
-        # the source names the target where the file (a minimal ELF) does not
-        co = CodeObject.from_bytes(data, path=out, arch=build_facts(source.read_text(), source).mcpu)
         body = {
             "schema_version": 1,
             "output": str(out),

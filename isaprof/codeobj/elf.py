@@ -171,7 +171,7 @@ def _target(image: Image, arch: str | None, path: str | PathLike[str] | None) ->
             raise BadInput(
                 "a minimal ELF file: it does not say for which GPU it was built",
                 path=path,
-                hint="pass the architecture, e.g. --arch gfx1100",
+                hint="name it, e.g. --target gfx1100",
                 kind="arch_needed",
             )
         tables.family_table(wanted)

@@ -266,7 +266,7 @@ def test_minimal_objects(data_dir: Path) -> None:
         pytest.skip("ISAPROF_DATA has no sqtt/gfx1100/sync_run0")
     with pytest.raises(BadInput, match="does not say for which GPU") as e:
         CodeObject.load(path)
-    assert "--arch" in (e.value.hint or "")
+    assert "--target" in (e.value.hint or "")
     co = CodeObject.load(path, arch="gfx1100")
     assert co.minimal
     k = co.kernel("custom_lds_sync")
