@@ -1,0 +1,1 @@
+"""How far the timing model can be believed: validation against traces, calibration, what-if."""

@@ -1,0 +1,1 @@
+"""Run-time sanitizer: what hardware hides, found while the simulator executes a kernel."""
