@@ -146,6 +146,7 @@ def real_objects(data_dir: Path) -> list[Path]:
     return sorted(paths)
 
 
+@pytest.mark.slow
 def test_every_real_object(data_dir: Path) -> None:
     """All bytes of all objects; undecodable words only where the linker or newer hardware put them."""
     from isaprof.codeobj.elf import CodeObject
@@ -168,6 +169,7 @@ def test_every_real_object(data_dir: Path) -> None:
                 assert listing.at(i.target) is not None, i
 
 
+@pytest.mark.slow
 def test_categories_agree_with_real_traces(data_dir: Path) -> None:
     """Every row of the reference timings names a pc of our listing and a category that fits it."""
     folders = sorted(data_dir.glob("sqtt/*/*_run0"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
@@ -170,6 +171,7 @@ def loops(draw: st.DrawFn) -> str:
     return "\n".join([*lines, "	s_endpgm", ""])
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(loops(), st.booleans(), st.lists(st.integers(1, 1 << 20), min_size=SLOTS, max_size=SLOTS))
 def test_a_rotated_loop_changes_no_result(body: str, rename: bool, inputs: list[int]) -> None:
