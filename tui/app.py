@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
+from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import App, ComposeResult
@@ -77,6 +80,11 @@ class StallApp(App[None]):
         yield Footer()
 
     def on_mount(self) -> None:
+        with suppress(NotImplementedError, RuntimeError):  # no signals here: not the main thread
+            # Ended from outside, the terminal must come back to its own screen all the same.
+            asyncio.get_running_loop().add_signal_handler(
+                signal.SIGTERM, lambda: self.exit(return_code=128 + signal.SIGTERM)
+            )
         self._activate(0)
 
     @property

@@ -97,7 +97,12 @@ def _text(path: Path) -> str:
     try:
         return read_bytes(path).decode()
     except UnicodeDecodeError as e:
-        raise BadInput(f"is no text: {e}", path=path, kind="unreadable") from None
+        raise BadInput(
+            f"is no UTF-8 text: byte {e.object[e.start]:#04x} cannot stand there; expected assembly source",
+            path=path,
+            offset=e.start,
+            kind="unreadable",
+        ) from None
 
 
 def _attempts(

@@ -97,8 +97,17 @@ class Store:
         path = self.file(number, ".s")
         try:
             return path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as e:
-            raise BadInput(f"cannot read: {e}", path=path, kind="unreadable") from None
+        except IsADirectoryError:
+            raise BadInput(
+                "is a directory; expected the source of a step",
+                path=path,
+                kind="unreadable",
+                hint="move it away, or start another ladder with -o DIR",
+            ) from None
+        except UnicodeDecodeError as e:
+            raise BadInput(_no_text(e), path=path, offset=e.start, kind="unreadable") from None
+        except OSError as e:
+            raise BadInput(f"cannot read: {e.strerror or e}", path=path, kind="unreadable") from None
 
     def write_outputs(self, number: int, outputs: Mapping[str, bytes]) -> None:
         """Keep output bytes by "seed:operand", for comparisons with later steps."""
@@ -143,6 +152,10 @@ class Store:
             os.close(handle)
 
 
+def _no_text(e: UnicodeDecodeError) -> str:
+    return f"is no UTF-8 text: byte {e.object[e.start]:#04x} cannot stand there; expected assembly source"
+
+
 @contextmanager
 def new_directory(directory: Path) -> Iterator[Store]:
     """A store that appears as ``directory`` when the block ends well, and leaves nothing otherwise."""
@@ -165,6 +178,13 @@ def new_directory(directory: Path) -> Iterator[Store]:
         try:
             os.rename(made, directory)
         except OSError as e:
+            if directory.is_dir() and Store(directory).exists:
+                raise UsageError(
+                    "another isaprof edit began this ladder meanwhile; nothing of it was touched",
+                    path=directory,
+                    kind="locked",
+                    hint="run the command again to go on from its steps, or give another -o DIR",
+                ) from None
             raise UsageError(f"cannot write there: {e.strerror or e}", path=directory) from None
     except BaseException:
         shutil.rmtree(made, ignore_errors=True)

@@ -19,8 +19,8 @@ from isaprof.edit.model import (
     with_description,
     without_description,
 )
-from isaprof.edit.store import Store
-from isaprof.errors import BadInput
+from isaprof.edit.store import Store, new_directory
+from isaprof.errors import BadInput, UsageError
 
 SETTINGS = Settings("k.co", "ab" * 32, "k", "gfx942", "k.launch.toml", "cd" * 32, {"N": 256}, (1, 2), "all")
 STEP = Step(
@@ -102,3 +102,28 @@ def test_a_page_without_the_markers_gets_a_table_and_keeps_its_text() -> None:
     later = markdown.update("only my text\n", SETTINGS, [STEP])
     assert later.startswith("only my text\n")
     assert markdown.BEGIN in later
+
+
+def test_a_step_that_is_no_text_or_a_directory_says_so(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.file(1, ".s").write_bytes(b"s_endpgm\n\xff\n")
+    with pytest.raises(BadInput, match="no UTF-8 text: byte 0xff") as e:
+        store.text(1)
+    assert e.value.offset == 9
+    store.file(2, ".s").mkdir()
+    with pytest.raises(BadInput, match="is a directory"):
+        store.text(2)
+
+
+def test_a_ladder_begun_by_another_meanwhile_is_left_alone(tmp_path: Path) -> None:
+    directory = tmp_path / "k.edit"
+
+    def begin_too_late() -> None:
+        with new_directory(directory):
+            directory.mkdir()
+            (directory / "ladder.json").write_text("{}")
+
+    with pytest.raises(UsageError, match="another isaprof edit began this ladder"):
+        begin_too_late()
+    assert (directory / "ladder.json").read_text() == "{}"
+    assert list(tmp_path.iterdir()) == [directory]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -35,6 +37,20 @@ def panel(app: StallApp) -> str:
 
 def text_of(app: StallApp, selector: str) -> str:
     return str(app.screen.query_one(selector).visual)
+
+
+def test_sigterm_ends_it_like_a_key_would(synthetic):
+    app = StallApp(synthetic.build(60))
+
+    async def steps(app: StallApp, pilot: Pilot[None]) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        for _ in range(100):
+            await pilot.pause(0.01)
+            if app.return_code is not None:
+                return
+
+    drive(app, steps)
+    assert app.return_code == 128 + signal.SIGTERM
 
 
 def test_ctrl_c_ends_it(synthetic):
