@@ -113,17 +113,19 @@ class Job:
     arch: str | None = None
     index: int | None = None
 
+    def read(self) -> bytes:
+        """The object's bytes. Raises BadInput or OSError."""
+        if self.index is None:
+            return content(self.file)
+        from isaprof.codeobj.source import read_source
+
+        return read_source(self.file).objects[self.index].data()
+
 
 def run(job: Job) -> Proof:
     """Prove one job; whatever is wrong with the object becomes a failed proof."""
     try:
-        if job.index is None:
-            data = content(job.file)
-        else:
-            from isaprof.codeobj.source import read_source
-
-            data = read_source(job.file).objects[job.index].data()
-        return prove(data, path=job.label, arch=job.arch)
+        return prove(job.read(), path=job.label, arch=job.arch)
     except IsaprofError as e:
         return Proof(job.label, "failed", error=str(e), error_kind=e.kind)
     except OSError as e:

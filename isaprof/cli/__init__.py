@@ -32,6 +32,7 @@ VERBS: dict[str, str] = {
     "apply": "isaprof.cli.apply",
     "ab": "isaprof.cli.ab",
     "edit": "isaprof.cli.edit",
+    "sim": "isaprof.cli.sim",
     "doctor": "isaprof.cli.doctor",
     "launch-template": "isaprof.cli.launch_template",
 }

@@ -117,6 +117,10 @@ class Decoder:
         return Dst(at=slot)
 
     # -- instructions -------------------------------------------------------------------
+    def compiles(self, ins: Instruction) -> bool:
+        """Whether ``ins`` has a micro-op (coverage reports)."""
+        return self._decode(ins) is not None
+
     def _decode(self, ins: Instruction) -> Op | None:
         """The micro-op of ``ins``; None leaves it to the reference."""
         try:
