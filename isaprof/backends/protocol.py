@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from isaprof.capture.model import CodeObjectRef, Warning_
+    from isaprof.capture.stream import Streamed
 
 #: called as progress(done, total, what); backends call it at least once a second
 Progress = Callable[[int, int, str], None]
@@ -24,7 +25,7 @@ class RawCapture:
     """What a backend returns: everything :func:`isaprof.capture.save` needs."""
 
     meta: dict[str, Any]
-    tables: dict[str, pd.DataFrame]
+    tables: Mapping[str, pd.DataFrame | Streamed]
     code_objects: tuple[CodeObjectRef, ...] = ()
     warnings: list[Warning_] = field(default_factory=list)
 

@@ -128,6 +128,11 @@ class Capture:
         return self.table("insts")
 
     @property
+    def totals(self) -> pd.DataFrame | None:
+        """Sums of each line as the source itself gives them (rocprofv3's code.json and stats CSV)."""
+        return self.table("totals") if self.has("totals") else None
+
+    @property
     def states(self) -> pd.DataFrame | None:
         return self.table("states") if self.has("states") else None
 

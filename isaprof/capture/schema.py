@@ -69,6 +69,13 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _c("duration", "int64", "cycles from time until it issued (gfx9) or executed (gfx10+); >= stall"),
         _c("category", "category", "dynamic trace category (JUMP taken, NEXT not taken)"),
     ),
+    "totals": (
+        _c("line", "int32", "code line"),
+        _c("hits", "int64", "executions, over all traced waves"),
+        _c("latency", "int64", "sum of the durations, cycles; includes stall"),
+        _c("stall", "int64", "sum of the stalls, cycles; issue time is latency - stall"),
+        _c("idle", "int64", "sum of the idle cycles before it, outside latency"),
+    ),
     "states": (
         _c("wave", "int32", "wave key"),
         _c("begin", "int64", "cycle the state began"),

@@ -22,6 +22,7 @@ from isaprof.capture.manifest import check_meta
 from isaprof.capture.model import Capture, CodeObjectRef, Provenance
 from isaprof.capture.place import default_path, exists, may_write
 from isaprof.capture.schema import REQUIRED_TABLES, SCHEMA_NAME, SCHEMA_VERSION
+from isaprof.capture.stream import Streamed, write
 from isaprof.capture.tables import check, read, to_arrow
 from isaprof.errors import BadInput, EnvironmentProblem, UsageError
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 def save(
     path: str | Path,
     meta: Mapping[str, Any],
-    tables: Mapping[str, pd.DataFrame],
+    tables: Mapping[str, pd.DataFrame | Streamed],
     code_objects: tuple[CodeObjectRef, ...] = (),
     *,
     force: bool = False,
@@ -41,7 +42,8 @@ def save(
     """Write a capture directory and return it opened.
 
     ``meta`` needs provenance, arch and kernel (with ``name``); schema fields,
-    tool version and date are filled in. Raises UsageError when ``path`` exists
+    tool version and date are filled in. Large tables may be
+    :class:`~isaprof.capture.stream.Streamed`. Raises UsageError when ``path`` exists
     and ``force`` is not set: nothing of the user's is overwritten. The
     directory appears under its final name only when complete.
     """
@@ -60,14 +62,18 @@ def save(
         **meta,
     }
     rows = {name: len(frame) for name, frame in tables.items()}
-    arrow = {name: to_arrow(name, frame) for name, frame in tables.items()}
+    arrow: dict[str, pa.Table | Streamed] = {}
     for name, frame in tables.items():
+        if isinstance(frame, Streamed):
+            arrow[name] = frame  # checked piece by piece while it is written
+            continue
+        arrow[name] = to_arrow(name, frame)
         check(name, frame, rows)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         tmp = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
         try:
-            _write(tmp, full, arrow, code_objects)
+            _write(tmp, full, arrow, code_objects, rows)
             _put_in_place(tmp, path, force=force)
         except BaseException:
             shutil.rmtree(tmp, ignore_errors=True)
@@ -81,7 +87,7 @@ def save(
 
 def save_numbered(
     meta: Mapping[str, Any],
-    tables: Mapping[str, pd.DataFrame],
+    tables: Mapping[str, pd.DataFrame | Streamed],
     code_objects: tuple[CodeObjectRef, ...] = (),
     *,
     directory: str | Path = ".",
@@ -99,8 +105,9 @@ def save_numbered(
 def _write(
     tmp: Path,
     full: dict[str, Any],
-    tables: Mapping[str, pa.Table],
+    tables: Mapping[str, pa.Table | Streamed],
     code_objects: tuple[CodeObjectRef, ...],
+    rows: Mapping[str, int],
 ) -> None:
     """The content of a capture directory, ``capture.json`` last."""
     import pyarrow.parquet as pq
@@ -108,8 +115,11 @@ def _write(
     full["tables"] = {}
     for name, table in tables.items():
         with (tmp / f"{name}.parquet").open("wb") as f:  # a file: pyarrow takes no path that is not UTF-8
-            pq.write_table(table, f, compression="zstd")
-        full["tables"][name] = {"file": f"{name}.parquet", "rows": table.num_rows}
+            if isinstance(table, Streamed):
+                write(table, f, rows)
+            else:
+                pq.write_table(table, f, compression="zstd")
+        full["tables"][name] = {"file": f"{name}.parquet", "rows": rows[name]}
     full["code_objects"] = []
     if code_objects:
         (tmp / "code").mkdir()

@@ -153,5 +153,8 @@ def check(name: str, frame: pd.DataFrame, rows: Mapping[str, int], path: Path | 
     if name == "insts":
         must(values("stall") >= 0, "stall is negative")
         must(values("duration") >= values("stall"), "duration is shorter than stall")
+    if name == "totals":
+        for column in ("hits", "latency", "stall", "idle"):
+            must(values(column) >= 0, f"{column} is negative")
     if name == "states":
         must(values("duration") >= 0, "duration is negative")

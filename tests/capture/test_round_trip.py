@@ -50,6 +50,8 @@ def captures(draw: st.DrawFn) -> dict[str, pd.DataFrame]:
             data[c.name] = pd.Series(cells, dtype=object)
         frames[name] = pd.DataFrame(data)
     waves, insts, states = frames["waves"], frames["insts"], frames["states"]
+    for column in ("hits", "latency", "stall", "idle"):
+        frames["totals"][column] = [max(0, v) for v in frames["totals"][column]]
     waves["end"] = [max(a, b) for a, b in zip(waves["begin"], waves["end"], strict=True)]
     insts["stall"] = [abs(v) if v > -(2**63) else 0 for v in insts["stall"]]
     insts["duration"] = [max(a, b) for a, b in zip(insts["stall"], insts["duration"], strict=True)]
