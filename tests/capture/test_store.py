@@ -211,7 +211,10 @@ def test_schema_version_is_written(tmp_path: Path, tables: Frames) -> None:
 def test_a_capture_of_version_1_stays_readable() -> None:
     capture = open(Path(__file__).parent / "golden" / "v1.isaprof")
     assert capture.meta["schema_version"] == 1
+    assert capture.totals is None  # an optional table that came later
     for name, frame in make_tables().items():
+        if name == "totals":
+            continue
         stored = capture.table(name)
         for column in frame:
             expected = [None if pd.isna(v) else v for v in frame[column]]
