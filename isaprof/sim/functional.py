@@ -110,7 +110,7 @@ def run(
     and the instruction limit; UsageError for workgroups outside the grid;
     EnvironmentProblem when "fast" is asked for and cannot be had.
     """
-    machine = _machine(executor)(co, kernel, listing, launch)
+    machine = machine_class(executor)(co, kernel, listing, launch)
     chosen = _chosen(launch.grid, workgroups)
     with np.errstate(all="ignore"):
         machine.run_all(chosen, trace, max_instructions, progress)
@@ -138,7 +138,7 @@ def run(
     )
 
 
-def _machine(choice: str | None) -> type[Machine]:
+def machine_class(choice: str | None) -> type[Machine]:
     """The class of the executor that was chosen."""
     wanted = choice or os.environ.get(EXECUTOR) or "auto"
     if wanted not in ("auto", "fast", "reference"):
@@ -198,6 +198,11 @@ class Machine:
     """Memory, program and scheduler of one run."""
 
     executor = "reference"
+    #: what a sanitizer replaces by its own (isaprof.check)
+    memory_class: type[Memory] = Memory
+    lds_class: type[LDS] = LDS
+    wave_class: type[Wave] = Wave
+    program_class: type[Program] = Program
 
     def __init__(self, co: CodeObject, kernel: Kernel, listing: Listing, launch: Launch) -> None:
         self.kernel, self.launch = kernel, launch
@@ -209,13 +214,13 @@ class Machine:
         self.lds_bytes = -(-(d.group_segment_fixed_size + launch.dynamic_lds) // granule) * granule
         private = d.private_segment_fixed_size + (DYNAMIC_STACK if d.uses_dynamic_stack else 0)
         self.private = (private + 3) // 4 * 4
-        self.memory = Memory()
+        self.memory = self.memory_class()
         self.segments: dict[str, Segment] = {}
         bias = self._load(co)
         self.ctx = Context(
             co.arch, self.facts, self.lanes, d.arch_vgpr_count, d.agpr_count, listing, bias, self.private
         )
-        self.program = Program(self.ctx)
+        self.program = self.program_class(self.ctx)
         start = listing.by_pc.get(kernel.start)
         if start is None:
             raise SimulatedFault(f"no instruction at the kernel's start {kernel.start:#x}", kind="wild_jump")
@@ -269,13 +274,13 @@ class Machine:
             w = self._spare.pop()
             w.reset()
             return w
-        w = Wave(self.lanes, self.ctx.vgprs + self.ctx.agprs, self.ctx.vgprs)
+        w = self.wave_class(self.lanes, self.ctx.vgprs + self.ctx.agprs, self.ctx.vgprs)
         w.facts_fnuz = self.facts.fp8_fnuz
         return w
 
     def start_workgroup(self, wg: Dim3, traced: bool) -> Workgroup:
         """Waves of one workgroup, ready to run."""
-        lds = self._spare_lds.pop() if self._spare_lds else LDS(self.lds_bytes)
+        lds = self._spare_lds.pop() if self._spare_lds else self.lds_class(self.lds_bytes)
         lds.clear()
         group = Workgroup(wg, [], lds)
         for index in range(self.waves_per_workgroup):
@@ -295,7 +300,8 @@ class Machine:
         if traced:
             w.trace = {}
 
-    def _finish(self, group: Workgroup) -> None:
+    def finish(self, group: Workgroup) -> None:
+        """Keep what is asked of a workgroup that ended, and its memory for the next one."""
         self.lds_outside += group.lds.outside
         group.lds.outside = 0
         if group.waves and group.waves[0].trace is not None:
@@ -321,7 +327,7 @@ class Machine:
             group = active.popleft()
             finished = self._turn(group, limit)
             if finished:
-                self._finish(group)
+                self.finish(group)
                 done += 1
                 progress(done, total, "workgroups")
             else:

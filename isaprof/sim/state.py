@@ -155,6 +155,9 @@ class Wave:
         if slot >= EXEC:
             self.refresh_exec()
 
+    def out_of_range(self, addresses: Any, inside: Any, lanes: Any, nbytes: int) -> None:
+        """Told of buffer accesses that their descriptor's range check cuts; for a sanitizer."""
+
     def set_mode(self, mode: int) -> None:
         self.mode = mode
         self.fm: FloatMode = decode_mode(mode, self.facts_fnuz)

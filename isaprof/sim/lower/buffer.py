@@ -160,6 +160,7 @@ def _record(w: Wave, found: Located, lanes: Vec | None, nbytes: int, *, load: bo
         return
     addresses, which = found.addresses, lanes
     if found.inside is not None:
+        w.out_of_range(addresses, found.inside, lanes, nbytes)
         keep = np.flatnonzero(found.inside.any(axis=0))
         if not keep.size:
             return
