@@ -23,6 +23,7 @@ from enum import StrEnum
 
 from isaprof.analysis.cfg import Cfg
 from isaprof.analysis.publication import matters_at
+from isaprof.arch.table import ArchTable
 from isaprof.isa.model import Instruction, RegClass, RegSpan, Space
 
 
@@ -86,6 +87,15 @@ def in_order(kinds: frozenset[Kind]) -> bool:
     if kinds & OUT_OF_ORDER_ALONE:
         return False
     return len({_SAME_QUEUE.get(k, k.value) for k in kinds}) <= 1
+
+
+def wait_text(table: ArchTable, counter: str, n: int) -> str:
+    """The instruction that waits until at most ``n`` operations of ``counter`` are outstanding."""
+    if table["waitcnt_layout"] is not None and counter in table["waitcnt_layout"]:
+        return f"s_waitcnt {counter}({n})"
+    if counter == "vscnt":
+        return f"s_waitcnt_vscnt null, 0x{n:x}"
+    return f"s_wait_{counter} {n}"
 
 
 @dataclass(frozen=True, slots=True)

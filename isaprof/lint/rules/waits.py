@@ -4,23 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from isaprof.analysis.waits import OUT_OF_ORDER_ALONE, Conflict
-from isaprof.arch.table import ArchTable
+from isaprof.analysis.waits import OUT_OF_ORDER_ALONE, Conflict, wait_text
 from isaprof.lint.context import Context
 from isaprof.lint.kinds import LANES, names
 from isaprof.lint.model import Finding, Kind, NoRule, Rule, Severity, Site, no_rule
 from isaprof.lint.outstanding import Outstanding
 
 _SOURCE = "LLVM SIInsertWaitcnts.cpp; AMD ISA guides, data dependency resolution"
-
-
-def wait_text(table: ArchTable, counter: str, n: int) -> str:
-    """The instruction that waits until at most ``n`` operations of ``counter`` are outstanding."""
-    if table["waitcnt_layout"] is not None and counter in table["waitcnt_layout"]:
-        return f"s_waitcnt {counter}({n})"
-    if counter == "vscnt":
-        return f"s_waitcnt_vscnt null, 0x{n:x}"
-    return f"s_wait_{counter} {n}"
 
 
 def _finding(
