@@ -33,6 +33,8 @@ VERBS: dict[str, str] = {
     "ab": "isaprof.cli.ab",
     "edit": "isaprof.cli.edit",
     "sim": "isaprof.cli.sim",
+    "validate": "isaprof.cli.validate",
+    "calibrate": "isaprof.cli.calibrate",
     "doctor": "isaprof.cli.doctor",
     "launch-template": "isaprof.cli.launch_template",
 }

@@ -1,0 +1,110 @@
+"""Fit the constants that belong to a device, not to the instruction set, to its traces.
+
+Each fitted constant has one component of a wave's life that it rules; it is
+moved until that component's error, summed over waves, is smallest. Constants
+of the warm stretches are never fitted: their error is what the model is judged by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from isaprof.accuracy.measure import Component, component_errors
+from isaprof.accuracy.replay import replay
+from isaprof.accuracy.tables import overlay
+from isaprof.arch.table import Fact
+from isaprof.errors import BadInput
+from isaprof.sim.timing.calibration import Calibration, Constants, get
+
+if TYPE_CHECKING:
+    from isaprof.accuracy.recording import Recording
+    from isaprof.accuracy.replay import Addresses
+
+    Prepared = tuple[str, Recording, Addresses]
+
+#: constant -> the component it rules
+FITTED: Mapping[str, Component] = {
+    "wave_start_cold": Component.LAUNCH,
+    "wave_start_warm": Component.LAUNCH,
+    "smem_cold": Component.SCALAR,
+    "global_cold": Component.VECTOR,
+    "global_cold_few_lanes": Component.VECTOR,
+    "icache_miss_cold": Component.FETCH,
+    "endpgm_after_store": Component.DRAIN,
+    "endpgm_idle": Component.DRAIN,
+}
+#: factors tried around a constant, coarse first
+_COARSE = (0.0625, 0.125, 0.25, 0.35, 0.5, 0.7, 0.85, 1.15, 1.4, 2.0, 2.8, 4.0, 8.0, 16.0)
+_FINE = (0.9, 0.95, 0.975, 0.99, 1.01, 1.025, 1.05, 1.1)
+_ROUNDS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """One constant: built-in and fitted value (cycles), and its component's summed error before and after."""
+
+    name: str
+    component: Component
+    before: int
+    after: int
+    error_before: int
+    error_after: int
+
+
+def calibrate(
+    captures: Sequence[Prepared], name: str, progress: Callable[[int, int, str], None] | None = None
+) -> tuple[Calibration, dict[str, Fact], tuple[Fit, ...]]:
+    """Fit to prepared captures (name, recording, addresses) of one architecture.
+
+    Gives the calibration, the facts that moved, and the fits. Raises BadInput
+    where the captures are of several architectures.
+    """
+    archs = sorted({r.capture.arch for _, r, _ in captures})
+    if len(archs) != 1:
+        raise BadInput(
+            f"captures of several architectures ({', '.join(archs)}); a table is for one",
+            kind="several_architectures",
+            hint="calibrate each architecture by itself",
+        )
+    arch = archs[0]
+    start = Constants(captures[0][1].table, get(arch))
+    source = "fitted to " + ", ".join(n for n, _, _ in captures)
+    keys = [k for k in FITTED if start.fact(k) is not None]
+    facts: dict[str, Fact] = {}
+    done = 0
+
+    def errors(trial: Mapping[str, Fact]) -> dict[Component, int]:
+        total: dict[Component, int] = {}
+        for _, recording, addresses in captures:
+            result = replay(recording, addresses, calibration=overlay(arch, trial, name))
+            for component, error in component_errors(recording, result).items():
+                total[component] = total.get(component, 0) + error
+        return total
+
+    def fact(key: str, value: int) -> Fact:
+        known = start.fact(key)
+        return Fact(value, known.unit if known else "cycles", source, "M")
+
+    first = errors({})
+    for _ in range(_ROUNDS):
+        for key in keys:
+            component = FITTED[key]
+            best = int(facts[key].value if key in facts else start[key])
+            least = errors(facts).get(component, 0)
+            for factors in (_COARSE, _FINE):
+                for value in sorted({max(1, round(best * f)) for f in factors}):
+                    error = errors({**facts, key: fact(key, value)}).get(component, 0)
+                    if error < least:
+                        best, least = value, error
+                        facts[key] = fact(key, value)
+            done += 1
+            if progress is not None:
+                progress(done, len(keys) * _ROUNDS, f"fitting {key}")
+    last = errors(facts)
+    fits = tuple(
+        Fit(k, FITTED[k], int(start[k]), int(facts[k].value), first.get(FITTED[k], 0), last.get(FITTED[k], 0))
+        for k in facts
+    )
+    return overlay(arch, facts, name), facts, fits

@@ -1,0 +1,393 @@
+"""Modelled against measured: components of a wave's life, issue gaps, causes, hot lines, matrix loops.
+
+Launch, the first wait for each kind of memory, cold code and the drain depend on
+the device and the state it was in; they are compared one by one, so that their
+errors cannot cancel. What is left (``warm``) is what the instruction set and
+the code decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from isaprof.accuracy.recording import Recording
+from isaprof.accuracy.replay import Replayed, as_capture
+from isaprof.attribution.model import Cause
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from isaprof.attribution.model import Analysis
+
+
+class Component(StrEnum):
+    """What a stretch of a wave's life was spent on."""
+
+    LAUNCH = "launch"  #: begin to the first issue
+    SCALAR = "first scalar wait"
+    VECTOR = "first vector wait"
+    MEMORY = "later memory waits"
+    BARRIER = "barrier"
+    FETCH = "cold code"
+    WARM = "warm"  #: everything else: ALU, LDS, matrix, branches
+    DRAIN = "drain"  #: last issue before s_endpgm to the end
+
+
+#: shortest gap that the attribution's "instruction fetch" turns into cold code, cycles
+FETCH_CYCLES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Cycles of one component, summed over waves."""
+
+    component: Component
+    count: int
+    measured: int
+    modelled: int
+
+    @property
+    def error(self) -> float | None:
+        """Relative error; None where nothing was measured."""
+        return (self.modelled - self.measured) / self.measured if self.measured else None
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """Issue-to-issue distances of the warm stretches. ``tolerance`` in cycles."""
+
+    count: int
+    tolerance: int
+    within: int
+    mean_absolute: float
+    measured: int
+    modelled: int
+
+    @property
+    def share(self) -> float | None:
+        return self.within / self.count if self.count else None
+
+    @property
+    def error(self) -> float | None:
+        return (self.modelled - self.measured) / self.measured if self.measured else None
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixLoop:
+    """A loop with matrix instructions, or, in straight code, the stretch from the first to the last of them.
+
+    Pairs are (measured, modelled) cycles; waits are summed over waves and iterations.
+    """
+
+    first: int  #: listing index of its first instruction
+    pc: int
+    loop: bool
+    iterations: int  #: iterations (passes through the stretch) that were compared
+    iteration: tuple[float, float]  #: mean cycles of one
+    matrix_gap: tuple[float, float]  #: mean cycles from matrix issue to matrix issue
+    lds_wait: tuple[int, int]
+    barrier: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Everything ``isaprof validate`` says about one capture."""
+
+    arch: str
+    kernel: str
+    waves: int
+    addresses: int  #: waves replayed with executed addresses; the others had assumed ones
+    parts: tuple[Part, ...]
+    gaps: Gaps
+    durations: tuple[float, float]  #: median absolute relative error of a wave's duration; the largest
+    good_waves: int  #: within 15 % with every component within 25 %
+    causes: tuple[tuple[str, float, float], ...]  #: cause, share measured, share modelled
+    rank: float | None  #: Spearman correlation of lines by their cycles
+    loops: tuple[MatrixLoop, ...]
+    calibration: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def cause_points(self) -> float:
+        """Largest difference of a cause's share, percentage points."""
+        return max((abs(b - a) * 100 for _, a, b in self.causes), default=0.0)
+
+
+def agreement(recording: Recording, replayed: Replayed) -> Agreement:
+    """Compare a replay with its recording."""
+    from isaprof.attribution.analyse import analyse
+
+    measured = analyse(recording.capture)
+    modelled = analyse(as_capture(recording, replayed))
+    rows = _rows(recording, replayed, measured, modelled)
+    parts = _parts(rows)
+    whole, worst, good = _waves(rows)
+    return Agreement(
+        arch=recording.capture.arch,
+        kernel=recording.capture.kernel,
+        waves=int(rows["wave"].nunique()),
+        addresses=replayed.matched,
+        parts=parts,
+        gaps=_gaps(rows, max(2, int(recording.table.value("issue_period")))),
+        durations=(whole, worst),
+        good_waves=good,
+        causes=_causes(recording, replayed, measured, modelled),
+        rank=_rank(recording, replayed, measured, modelled),
+        loops=_matrix_loops(recording, rows),
+        calibration=str(replayed.model.get("calibration", "")),
+        notes=recording.notes,
+    )
+
+
+def component_errors(recording: Recording, replayed: Replayed) -> dict[Component, int]:
+    """Absolute errors of every component, summed over waves (cycles): what a fit makes small."""
+    from isaprof.attribution.analyse import analyse
+
+    rows = _rows(recording, replayed, analyse(recording.capture), analyse(as_capture(recording, replayed)))
+    sums = rows.groupby(["wave", "component"])[["measured", "modelled"]].sum()
+    off = (sums["modelled"] - sums["measured"]).abs().groupby(level="component").sum()
+    return {Component(str(c)): int(v) for c, v in off.items()}
+
+
+def _rows(recording: Recording, replayed: Replayed, measured: Analysis, modelled: Analysis) -> pd.DataFrame:
+    """One row a gap: wave, step, line, component, measured, modelled (cycles), and issue times.
+
+    The row of a record is the gap that ends at its issue; s_endpgm's is the
+    drain, the first record's the launch.
+    """
+    import numpy as np
+    import pandas as pd
+
+    capture = recording.capture
+    steps = {w.wave: w.path.recorded for u in recording.units for g in u.groups for w in g if w.path}
+    insts = capture.insts[capture.insts["wave"].isin(list(steps))].sort_values(["wave", "seq"])
+    ours = pd.DataFrame({"wave": insts["wave"].astype("int64"), "seq": insts["seq"].astype("int64")})
+    ours["step"] = np.concatenate([np.asarray(steps[int(w)]) for w in ours["wave"].unique()])
+    ours["at"] = (insts["time"] + insts["stall"]).to_numpy()
+    theirs = replayed.records[["wave", "step", "line"]].assign(
+        model_at=replayed.records["time"] + replayed.records["stall"]
+    )
+    theirs["model_seq"] = theirs.groupby("wave").cumcount()
+    both = ours.merge(theirs, on=["wave", "step"], how="inner").sort_values(["wave", "step"])
+    both = both.merge(_dominant(measured), on=["wave", "seq"], how="left")
+    key = dict(enumerate(sorted(replayed.waves["wave"])))
+    model_cause = _dominant(modelled).drop(columns="cycles")
+    model_cause["wave"] = model_cause["wave"].map(key)
+    both = both.merge(
+        model_cause.rename(columns={"cause": "model_cause", "seq": "model_seq"}),
+        on=["wave", "model_seq"],
+        how="left",
+    )
+    for name in ("cause", "model_cause"):
+        both[name] = both[name].fillna("")
+    spans = capture.waves.set_index("wave")[["begin", "end"]]
+    model_spans = replayed.waves.set_index("wave")[["begin", "end"]]
+    for name, frame, at in (("measured", spans, "at"), ("modelled", model_spans, "model_at")):
+        previous = both.groupby("wave")[at].shift()
+        begin, end = both["wave"].map(frame["begin"]), both["wave"].map(frame["end"])
+        both[name] = both[at] - previous.fillna(begin).astype("int64")
+        last = both.groupby("wave").cumcount(ascending=False) == 0
+        both.loc[last, name] = (end - previous.fillna(begin).astype("int64"))[last]
+    both["component"] = _components(recording, both)
+    return both.reset_index(drop=True)
+
+
+def _dominant(analysis: Analysis) -> pd.DataFrame:
+    """The cause of most waiting cycles of each record, and how many there are."""
+    s = analysis.segments
+    s = s[s["part"].isin(["idle", "stall"])]
+    sums = s.groupby(["wave", "seq", "cause"], observed=True)["cycles"].sum().reset_index()
+    top = sums.loc[sums.groupby(["wave", "seq"])["cycles"].idxmax()]
+    return top[["wave", "seq", "cause", "cycles"]].astype({"wave": "int64", "seq": "int64", "cause": str})
+
+
+_MEMORY = frozenset({Cause.WAIT_LOAD.value, Cause.WAIT_STORE.value, Cause.WAIT_SMEM.value})
+_FIRST = {Cause.WAIT_SMEM.value: Component.SCALAR, Cause.WAIT_LOAD.value: Component.VECTOR}
+
+
+def _components(recording: Recording, rows: pd.DataFrame) -> list[str]:
+    code = recording.listing.instructions
+    out: list[str] = []
+    wave, seen = -1, set[str]()
+    last = rows.groupby("wave").cumcount(ascending=False) == 0
+    for w, line, cause, also, cycles, ends in zip(
+        rows["wave"], rows["line"], rows["cause"], rows["model_cause"], rows["cycles"], last, strict=True
+    ):
+        instruction = code[line]
+        if w != wave:
+            wave, seen = w, set()
+            what = Component.LAUNCH
+        elif ends:
+            what = Component.DRAIN
+        elif "barrier" in instruction.base and "signal" not in instruction.base:
+            what = Component.BARRIER
+        elif instruction.waits and (cause in _MEMORY or also in _MEMORY):
+            # a wait that one side had to sit out counts for both
+            name = cause if cause in _MEMORY else also
+            first = _FIRST.get(name)
+            what = Component.MEMORY if first is None or name in seen else first
+            seen.add(name)
+        elif cause == Cause.FETCH.value and cycles >= FETCH_CYCLES:
+            what = Component.FETCH
+        else:
+            what = Component.WARM
+        out.append(what.value)
+    return out
+
+
+def _parts(rows: pd.DataFrame) -> tuple[Part, ...]:
+    sums = rows.groupby("component")[["measured", "modelled"]].sum()
+    counts = rows["component"].value_counts()
+    return tuple(
+        Part(c, int(counts[c.value]), int(sums.at[c.value, "measured"]), int(sums.at[c.value, "modelled"]))
+        for c in Component
+        if c.value in sums.index
+    )
+
+
+def _gaps(rows: pd.DataFrame, tolerance: int) -> Gaps:
+    warm = rows[rows["component"] == Component.WARM.value]
+    off = (warm["modelled"] - warm["measured"]).abs()
+    return Gaps(
+        len(warm),
+        tolerance,
+        int((off <= tolerance).sum()),
+        float(off.mean()) if len(warm) else 0.0,
+        int(warm["measured"].sum()),
+        int(warm["modelled"].sum()),
+    )
+
+
+def _waves(rows: pd.DataFrame) -> tuple[float, float, int]:
+    total = rows.groupby("wave")[["measured", "modelled"]].sum()
+    error = ((total["modelled"] - total["measured"]) / total["measured"]).abs()
+    parts = rows.groupby(["wave", "component"])[["measured", "modelled"]].sum()
+    # a component of a few cycles cannot be 25 % right: one issue slot is more than that
+    off = (parts["modelled"] - parts["measured"]).abs()
+    fine = (off <= 0.25 * parts["measured"]) | (off <= FETCH_CYCLES)
+    every = fine.groupby("wave").all()
+    return float(error.median()), float(error.max()), int(((error <= 0.15) & every).sum())
+
+
+def _causes(
+    recording: Recording, replayed: Replayed, measured: Analysis, modelled: Analysis
+) -> tuple[tuple[str, float, float], ...]:
+    """Shares of the compared waves' cycles by cause, largest difference first."""
+    ours = _shares(measured, set(replayed.waves["wave"]))
+    theirs = _shares(modelled, None)
+    names = sorted(set(ours) | set(theirs))
+    rows = [(n, ours.get(n, 0.0), theirs.get(n, 0.0)) for n in names]
+    return tuple(sorted(rows, key=lambda r: (-abs(r[2] - r[1]), r[0])))
+
+
+def _shares(analysis: Analysis, waves: set[int] | None) -> dict[str, float]:
+    s = analysis.segments
+    if waves is not None:
+        s = s[s["wave"].isin(waves)]
+    sums = s.groupby("cause", observed=True)["cycles"].sum()
+    total = float(sums.sum()) or 1.0
+    return {str(c): float(v) / total for c, v in sums.items() if v}
+
+
+def _rank(recording: Recording, replayed: Replayed, measured: Analysis, modelled: Analysis) -> float | None:
+    """Spearman's correlation of the executed lines by their latency."""
+    import numpy as np
+
+    both = measured.lines[["line", "latency"]].merge(
+        modelled.lines[["line", "latency"]], on="line", suffixes=("", "_modelled")
+    )
+    both = both[(both["latency"] > 0) | (both["latency_modelled"] > 0)]
+    if len(both) < 3:
+        return None
+    ranks = both[["latency", "latency_modelled"]].rank()
+    if ranks.std().eq(0).any():
+        return None
+    return float(np.corrcoef(ranks["latency"], ranks["latency_modelled"])[0, 1])
+
+
+def _matrix_loops(recording: Recording, rows: pd.DataFrame) -> tuple[MatrixLoop, ...]:
+    """Innermost loops (by taken backward branches) that execute matrix instructions."""
+    from isaprof.isa.model import Pipe
+
+    code = recording.listing.instructions
+    out = []
+    spans = _backward_spans(recording)
+    matrix_lines = sorted({n for n in rows["line"].unique() if code[n].pipe is Pipe.MATRIX})
+    straight = not any(first <= n <= last for first, last in spans for n in matrix_lines)
+    if straight and matrix_lines:
+        spans = [(matrix_lines[0], matrix_lines[-1])]
+    for first, last in spans:
+        if not any(i.pipe is Pipe.MATRIX for i in code[first : last + 1]):
+            continue
+        inside = rows[(rows["line"] >= first) & (rows["line"] <= last)]
+        matrix = inside[inside["line"].map(lambda n: code[n].pipe is Pipe.MATRIX)]
+        gaps = [matrix.groupby("wave")[name].diff().dropna() for name in ("at", "model_at")]
+        ends = [inside.groupby("wave")[name].agg(["min", "max"]) for name in ("at", "model_at")]
+        turns = (
+            [e["max"] - e["min"] for e in ends]
+            if straight
+            else [_turns(inside, name, first) for name in ("at", "model_at")]
+        )
+        if not len(gaps[0]) or not len(turns[0]):
+            continue
+        is_wait = inside["line"].map(lambda n: bool(code[n].waits))
+        waits = inside[is_wait & (inside["cause"] == Cause.WAIT_LDS.value)]
+        barrier = inside[inside["component"] == Component.BARRIER.value]
+        out.append(
+            MatrixLoop(
+                int(first), code[first].pc, not straight, len(turns[0]),
+                (float(turns[0].mean()), float(turns[1].mean())),
+                (float(gaps[0].mean()), float(gaps[1].mean())),
+                (int(waits["measured"].sum()), int(waits["modelled"].sum())),
+                (int(barrier["measured"].sum()), int(barrier["modelled"].sum())),
+            )
+        )  # fmt: skip
+    return tuple(out)
+
+
+def _backward_spans(recording: Recording) -> list[tuple[int, int]]:
+    """(first, last) listing index of each innermost taken backward branch."""
+    code, by_pc = recording.listing.instructions, recording.listing.by_pc
+    spans = set()
+    for unit in recording.units:
+        for wave in (w for g in unit.groups for w in g if w.path):
+            assert wave.path is not None
+            for step in wave.path.taken:
+                line = wave.path.lines[step]
+                target = code[line].target
+                if target is not None and target in by_pc and by_pc[target] <= line:
+                    spans.add((by_pc[target], line))
+    return sorted(s for s in spans if not any(o != s and s[0] <= o[0] and o[1] <= s[1] for o in spans))
+
+
+def _turn_of(inside: pd.DataFrame, first: int) -> pd.Series[Any]:
+    """Number of the iteration a row belongs to, per wave."""
+    head = inside.groupby("wave")["line"].transform("min").clip(lower=first)
+    return (inside["line"] == head).groupby(inside["wave"]).cumsum()
+
+
+def _turns(inside: pd.DataFrame, at: str, first: int) -> NDArray[np.int64]:
+    """Cycles from the first record of an iteration to that of the next."""
+    turn = _turn_of(inside, first)
+    starts = inside.groupby([inside["wave"], turn])[at].min()
+    return starts.groupby(level=0).diff().dropna().to_numpy()
+
+
+def combined(parts: Sequence[Agreement]) -> Gaps:
+    """The warm gaps of several captures together."""
+    if not parts:
+        return Gaps(0, 0, 0, 0.0, 0, 0)
+    count = sum(p.gaps.count for p in parts)
+    return Gaps(
+        count,
+        max(p.gaps.tolerance for p in parts),
+        sum(p.gaps.within for p in parts),
+        sum(p.gaps.mean_absolute * p.gaps.count for p in parts) / count if count else 0.0,
+        sum(p.gaps.measured for p in parts),
+        sum(p.gaps.modelled for p in parts),
+    )

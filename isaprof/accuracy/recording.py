@@ -1,0 +1,229 @@
+"""A hardware capture as paths that can be replayed: who ran where, from when, through which lines.
+
+A thread trace names the instructions of the traced waves; of the other waves of
+a unit it tells where and when they lived. Those are given the path of a traced
+wave, so that the model sees the company the traced ones had.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from isaprof import arch as tables
+from isaprof.errors import BadInput
+from isaprof.isa.model import Category
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from isaprof.arch import ArchTable
+    from isaprof.capture.model import Capture, CodeObjectRef
+    from isaprof.codeobj.elf import CodeObject, Kernel
+    from isaprof.isa.model import Listing
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """Listing indices a wave walked, those that make no record included.
+
+    ``recorded``: step of each record, in order; ``taken``: steps of taken branches.
+    """
+
+    lines: tuple[int, ...]
+    recorded: tuple[int, ...]
+    taken: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedWave:
+    """One wave of the capture. ``wave`` is its key there; ``path`` is None for a wave that was not traced."""
+
+    wave: int
+    simd: int
+    slot: int
+    begin: int
+    end: int
+    path: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """The waves of one CU (CDNA) or WGP (RDNA), by workgroup, in order of their begin."""
+
+    se: int
+    cu: int
+    groups: tuple[tuple[RecordedWave, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What :func:`read` makes of a capture. ``code_line``: capture line of a listing index, or -1."""
+
+    capture: Capture
+    co: CodeObject
+    data: bytes
+    kernel: Kernel
+    listing: Listing
+    table: ArchTable
+    units: tuple[Unit, ...]
+    code_line: dict[int, int]
+    grouped: bool  #: the waves of a workgroup are known to be together
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def workgroups(self) -> int | None:
+        """Workgroups of the dispatch, None where the capture does not say."""
+        grid = (self.capture.meta.get("launch") or {}).get("grid")
+        return grid[0] * grid[1] * grid[2] if grid else None
+
+
+def read(capture: Capture) -> Recording:
+    """Rebuild the paths of a capture's traced waves.
+
+    Raises BadInput where the capture keeps no code object, has no traced wave
+    whose path closes, or its architecture has no table.
+    """
+    from isaprof.codeobj.elf import CodeObject
+    from isaprof.isa.decode import disassemble
+
+    ref = _object(capture)
+    co = CodeObject.from_bytes(ref.data, arch=capture.arch)
+    listing = disassemble(ref.data, arch=capture.arch)
+    kernel = _kernel(co, capture)
+    code = capture.code
+    mine = code[code["codeobj"] == ref.id]
+    index_of = {
+        int(line): listing.by_pc[int(pc)]
+        for line, pc in zip(mine["line"], mine["pc"], strict=True)
+        if int(pc) in listing.by_pc
+    }
+    paths, notes = _paths(capture, listing, index_of)
+    if not paths:
+        raise BadInput(
+            "no traced wave has a path without holes; " + (notes[0] if notes else "there is no traced wave"),
+            path=capture.path,
+            kind="no_path",
+            hint="isaprof show prints what the capture holds",
+        )
+    size, grouped = _group_size(capture, kernel, listing, paths)
+    return Recording(
+        capture, co, ref.data, kernel, listing, tables.get(capture.arch), _units(capture.waves, paths, size),
+        {i: line for line, i in index_of.items()}, grouped, tuple(notes),
+    )  # fmt: skip
+
+
+def _object(capture: Capture) -> CodeObjectRef:
+    """The code object that the traced waves executed."""
+    code = capture.code.set_index("line")["codeobj"]
+    lines = capture.insts["line"].dropna().astype("int64")
+    used = Counter(code.reindex(lines.unique()).dropna().astype("int64").tolist())
+    refs = {r.id: r for r in capture.code_objects}
+    for number, _ in used.most_common():
+        if number in refs and refs[number].data:
+            return refs[number]
+    raise BadInput(
+        "the capture keeps no code object for its instructions, so there is nothing to replay",
+        path=capture.path,
+        kind="no_code_object",
+        hint="import the trace again with its code objects beside it",
+    )
+
+
+def _kernel(co: CodeObject, capture: Capture) -> Kernel:
+    names = [k for k in co.kernels if capture.kernel in (k.name, k.symbol)]
+    return names[0] if names else co.kernel(None)
+
+
+def _paths(capture: Capture, listing: Listing, index_of: dict[int, int]) -> tuple[dict[int, Path], list[str]]:
+    paths: dict[int, Path] = {}
+    notes: list[str] = []
+    whole = capture.waves.loc[
+        capture.waves["traced"].astype(bool) & capture.waves["complete"].astype(bool), "wave"
+    ]
+    insts = capture.insts[capture.insts["wave"].isin(whole)].sort_values(["wave", "seq"])
+    for wave, rows in insts.groupby("wave", sort=True):
+        lines = [index_of.get(-1 if line is None or line != line else int(line)) for line in rows["line"]]
+        if None in lines:
+            notes.append(f"wave {wave}: a record without a line")
+            continue
+        try:
+            paths[int(str(wave))] = walk(listing, [x for x in lines if x is not None], list(rows["category"]))
+        except ValueError as e:
+            notes.append(f"wave {wave}: {e}")
+    return paths, notes
+
+
+def walk(listing: Listing, lines: Sequence[int], categories: Sequence[str]) -> Path:
+    """The full path behind records at ``lines``: fills in what makes no record.
+
+    ValueError where an instruction that should have a record lies between two
+    records, or the second cannot be reached from the first.
+    """
+    out: list[int] = []
+    recorded: list[int] = []
+    taken: list[int] = []
+    at = lines[0]
+    for line, category in zip(lines, categories, strict=True):
+        while at != line:
+            i = listing.instructions[at]
+            if at > line or (i.traced and "barrier_wait" not in i.base):
+                raise ValueError(
+                    f"no way from {i.pc:#x} to {listing.instructions[line].pc:#x} without a record"
+                )
+            out.append(at)
+            at += 1
+        recorded.append(len(out))
+        out.append(line)
+        at = line + 1
+        if category == Category.JUMP.value:
+            taken.append(len(out) - 1)
+            target = listing.instructions[line].target
+            # an indirect jump: the next record says where to
+            after = lines[len(recorded)] if len(recorded) < len(lines) else at
+            at = listing.by_pc.get(target, after) if target is not None else after
+        if at >= len(listing.instructions):
+            at = len(listing.instructions) - 1
+    return Path(tuple(out), tuple(recorded), frozenset(taken))
+
+
+def _group_size(
+    capture: Capture, kernel: Kernel, listing: Listing, paths: dict[int, Path]
+) -> tuple[int, bool]:
+    """Waves of a workgroup, and whether the capture says so."""
+    workgroup = (capture.meta.get("launch") or {}).get("workgroup")
+    if workgroup:
+        threads = workgroup[0] * workgroup[1] * workgroup[2]
+        return max(1, -(-threads // kernel.wave_size)), True
+    fixed = kernel.metadata.get(".reqd_workgroup_size")
+    if isinstance(fixed, list) and len(fixed) == 3 and all(isinstance(x, int) and x > 0 for x in fixed):
+        return max(1, -(-fixed[0] * fixed[1] * fixed[2] // kernel.wave_size)), True
+    barrier = any("barrier" in listing.instructions[i].base for p in paths.values() for i in p.lines)
+    if not barrier:
+        return 1, True
+    raise BadInput(
+        "the kernel has barriers, and the capture does not say how many waves a workgroup has",
+        path=capture.path,
+        kind="no_launch",
+        hint="import the trace with its launch geometry (raw SQTT has it)",
+    )
+
+
+def _units(waves: pd.DataFrame, paths: dict[int, Path], size: int) -> tuple[Unit, ...]:
+    """The units that have a traced wave, with all their waves."""
+    traced = waves.loc[waves["wave"].isin(list(paths)), ["se", "cu"]].drop_duplicates()
+    out = []
+    for se, cu in sorted(traced.itertuples(index=False, name=None)):
+        rows = waves[(waves["se"] == se) & (waves["cu"] == cu) & (waves["end"] > waves["begin"])]
+        rows = rows.sort_values(["begin", "simd", "slot"])
+        members = [
+            RecordedWave(
+                int(r.wave), int(r.simd), int(r.slot), int(r.begin), int(r.end), paths.get(int(r.wave))
+            )
+            for r in rows.itertuples()
+        ]
+        groups = [tuple(members[i : i + size]) for i in range(0, len(members), size)]
+        out.append(Unit(int(se), int(cu), tuple(groups)))
+    return tuple(out)

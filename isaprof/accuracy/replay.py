@@ -1,0 +1,327 @@
+"""Recorded waves through the timing model: the same paths, places and starts, modelled records."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from isaprof.accuracy.recording import Path, RecordedWave, Recording, Unit
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from isaprof.capture.model import Capture
+    from isaprof.launch.resolve import ResolvedLaunch
+    from isaprof.sim.timing import Resources
+    from isaprof.sim.timing.calibration import Calibration
+    from isaprof.sim.trace import MemEvent, WaveTrace, WorkgroupTrace
+
+#: workgroups executed for their addresses, at most
+MAX_ADDRESS_WORKGROUPS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Executed waves whose memory accesses stand in for recorded ones of the same path."""
+
+    by_path: Mapping[tuple[int, bytes], Sequence[WaveTrace]] = field(default_factory=dict)
+
+    def like(self, position: int, lines: bytes, turn: int) -> WaveTrace | None:
+        """An executed wave of this place in its workgroup and this path; ``turn`` picks among several."""
+        found = self.by_path.get((position, lines))
+        return found[turn % len(found)] if found else None
+
+
+def execute(recording: Recording, launch: ResolvedLaunch) -> Addresses:
+    """Execute workgroups of ``launch`` that give the recorded waves addresses. Raises KernelFault.
+
+    The trace does not say which workgroups a unit ran. The dispatcher hands
+    them to the units in turn (isaprof.backends.sampling), so the n-th group of
+    a unit is taken for the n-th of every ``units`` workgroups.
+    """
+    from isaprof.backends import sampling
+    from isaprof.sim import functional
+
+    units = sampling.units(recording.table)
+    most = max(len(u.groups) for u in recording.units)
+    wanted = min(most, MAX_ADDRESS_WORKGROUPS)
+    if wanted * units > launch.workgroups:  # a grid that does not go round the device so often
+        units = max(1, launch.workgroups // wanted)
+    numbers = sorted({i * units for i in range(wanted) if i * units < launch.workgroups})
+    run = [sampling.unlinear(i, launch.grid) for i in numbers]
+    result = functional.run(
+        recording.co, recording.kernel, recording.listing, launch, workgroups=run, trace=lambda _: True
+    )
+    pool: dict[tuple[int, bytes], list[WaveTrace]] = defaultdict(list)
+    for group in result.traces:
+        for wave in group.waves:
+            pool[wave.wave_in_wg, wave.lines.tobytes()].append(wave)
+    return Addresses(pool)
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A virtual edit of what is replayed, applied to every wave.
+
+    ``listing``: replaces the recording's (same lines; texts and waits may
+    differ). ``path`` maps a recorded path to the one to replay.
+    ``no_conflict``: LDS accesses of these listing lines take their least passes.
+    """
+
+    listing: Any = None
+    path: Callable[[Path], Path] | None = None
+    no_conflict: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """Modelled records of the traced waves.
+
+    ``records``: wave (key of the capture), step, line (listing index), time,
+    stall, duration, category. ``waves``: wave, begin, end. ``matched``: traced
+    waves that had an executed wave's addresses.
+    """
+
+    records: pd.DataFrame
+    waves: pd.DataFrame
+    matched: int
+    model: dict[str, Any]
+
+
+def replay(
+    recording: Recording,
+    addresses: Addresses | None = None,
+    *,
+    calibration: Calibration | None = None,
+    edit: Edit | None = None,
+) -> Replayed:
+    """Replay all units. Raises KernelFault (barrier that never completes) and BadInput as the model does."""
+    import pandas as pd
+
+    from isaprof.sim import timing
+
+    edit = edit or Edit()
+    records, waves = [], []
+    matched = 0
+    model: dict[str, Any] = {}
+    listing = edit.listing or recording.listing
+    for unit in recording.units:
+        groups, places, keys, found = _unit(recording, unit, addresses or Addresses(), edit)
+        matched += found
+        result = timing.simulate(
+            listing, recording.table, groups, resources=resources(recording), calibration=calibration,
+            places=places,
+        )  # fmt: skip
+        model = result.model
+        key = pd.Series(keys)
+        ours = result.tables["waves"].assign(wave=key)
+        waves.append(ours.loc[ours["wave"] >= 0, ["wave", "begin", "end"]])
+        rows = result.tables["insts"]
+        rows = rows.assign(key=key.to_numpy()[rows["wave"].to_numpy()])
+        rows = rows[rows["key"] >= 0]
+        steps = _steps(rows, [w for g in groups for w in g.waves])
+        records.append(
+            pd.DataFrame({"wave": rows["key"], "step": steps, **{
+                c: rows[c] for c in ("line", "time", "stall", "duration", "category")}})
+        )  # fmt: skip
+    return Replayed(
+        pd.concat(records, ignore_index=True), pd.concat(waves, ignore_index=True), matched, model
+    )
+
+
+def resources(recording: Recording) -> Resources:
+    """What the dispatcher needs to know of the kernel."""
+    from isaprof.sim.timing import Resources
+
+    d = recording.kernel.descriptor
+    waves = max((len(g) for u in recording.units for g in u.groups), default=1)
+    return Resources(
+        vgprs=d.vgpr_count,
+        lds_bytes=d.group_segment_fixed_size,
+        waves_per_workgroup=waves,
+        wave_size=recording.kernel.wave_size,
+        sgprs=d.sgpr_count,
+        workgroups=recording.workgroups,
+        cu_mode=not d.wgp_mode,
+        inst_prefetch_bytes=d.inst_pref_size * 128 or None,
+    )
+
+
+def _unit(
+    recording: Recording, unit: Unit, addresses: Addresses, edit: Edit
+) -> tuple[list[WorkgroupTrace], list[list[Any]], list[int], int]:
+    """Workgroups, places, capture key of every wave (-1: not traced), waves with addresses."""
+    from isaprof.sim.timing import Place
+    from isaprof.sim.trace import WorkgroupTrace
+
+    usual = _usual(unit)
+    groups, places, keys = [], [], []
+    found = 0
+    for number, group in enumerate(unit.groups):
+        waves = []
+        for position, wave in enumerate(group):
+            path = wave.path or usual.get(position) or next(iter(usual.values()))
+            trace, known = _trace(recording, path, number, position, addresses, edit)
+            waves.append(trace)
+            keys.append(wave.wave if wave.path else -1)
+            found += bool(known and wave.path)
+        lds = recording.kernel.descriptor.group_segment_fixed_size
+        groups.append(WorkgroupTrace((number, 0, 0), waves, lds))
+        places.append([Place(w.simd, w.slot, w.begin) for w in group])
+    return groups, places, keys, found
+
+
+def _usual(unit: Unit) -> dict[int, Path]:
+    """The most frequent path for each position in a workgroup."""
+    seen: dict[int, Counter[Path]] = defaultdict(Counter)
+    for group in unit.groups:
+        for position, wave in enumerate(group):
+            if wave.path is not None:
+                seen[position][wave.path] += 1
+    return {p: c.most_common(1)[0][0] for p, c in sorted(seen.items())}
+
+
+def _trace(
+    recording: Recording, path: Path, number: int, position: int, addresses: Addresses, edit: Edit
+) -> tuple[WaveTrace, bool]:
+    import numpy as np
+
+    from isaprof.sim.trace import WaveTrace
+
+    lines = np.array(path.lines, dtype=np.int32)
+    like = addresses.like(position, lines.tobytes(), number)
+    memory = dict(like.memory) if like is not None else assumed(recording, path, number)
+    for step in [s for s in memory if path.lines[s] in edit.no_conflict]:
+        memory[step] = _one_lane(memory[step])
+    zero = like.exec_zero if like is not None else frozenset()
+    shown = path if edit.path is None else edit.path(path)
+    if shown is not path:
+        memory, zero = _carried(path, shown, memory, zero)
+        lines = np.array(shown.lines, dtype=np.int32)
+    return (
+        WaveTrace((number, 0, 0), position, recording.kernel.wave_size, lines, memory, shown.taken, zero),
+        like is not None,
+    )
+
+
+def assumed(recording: Recording, path: Path, number: int) -> dict[int, MemEvent]:
+    """Accesses for a path without known addresses, as a well-behaved kernel would make them.
+
+    Every lane is active, lanes are side by side, LDS has no bank conflict, each
+    vector access reads lines of its own, and scalar loads of one line of code
+    read the same bytes in every wave.
+    """
+    import numpy as np
+
+    from isaprof.sim.trace import MemEvent
+
+    size = recording.kernel.wave_size
+    lanes = np.arange(size, dtype=np.int16)
+    out = {}
+    for step, line in enumerate(path.lines):
+        mem = recording.listing.instructions[line].mem
+        if mem is None:
+            continue
+        space = mem.space.value
+        if space == "scalar":
+            at = np.array([_FAR + line * 64], dtype=np.int64)
+            out[step] = MemEvent(space, mem.load, mem.store, max(mem.bytes, 4), at, lanes[:0])
+            continue
+        start = 0 if space in ("lds", "gds") else _FAR + ((number << 16) + step) * size * 16
+        at = start + lanes.astype(np.int64) * mem.bytes
+        known = "global" if space == "flat" else space
+        out[step] = MemEvent(known, mem.load, mem.store, mem.bytes, at, lanes)
+    return out
+
+
+#: where assumed addresses begin: apart from what an executed kernel uses
+_FAR = 1 << 40
+
+
+def _carried(
+    old: Path, new: Path, memory: Mapping[int, MemEvent], zero: frozenset[int]
+) -> tuple[dict[int, MemEvent], frozenset[int]]:
+    """Accesses moved to the edited path: the n-th visit of a line keeps its n-th access."""
+    steps: dict[tuple[int, int], int] = {}
+    visits: Counter[int] = Counter()
+    for step, line in enumerate(new.lines):
+        steps[line, visits[line]] = step
+        visits[line] += 1
+    visits.clear()
+    moved: dict[int, MemEvent] = {}
+    idle = set()
+    for step, line in enumerate(old.lines):
+        at = steps.get((line, visits[line]))
+        visits[line] += 1
+        if at is None:
+            continue
+        if step in memory:
+            moved[at] = memory[step]
+        if step in zero:
+            idle.add(at)
+    return moved, frozenset(idle)
+
+
+def _one_lane(event: MemEvent) -> MemEvent:
+    """The access of one lane: as many bytes a lane, and nothing to conflict with."""
+    from dataclasses import replace
+
+    if event.space != "lds":
+        return event
+    return replace(event, addresses=event.addresses[:1], lanes=event.lanes[:1])
+
+
+def _steps(rows: pd.DataFrame, traces: Sequence[WaveTrace]) -> list[int]:
+    """Path step of each record: records of a wave are its path without the lines that make none."""
+    out: list[int] = []
+    for wave, lines in rows.groupby("wave", sort=False)["line"]:
+        path = traces[int(str(wave))].lines.tolist()
+        at = 0
+        for line in lines.tolist():
+            while path[at] != line:
+                at += 1
+            out.append(at)
+            at += 1
+    return out
+
+
+def as_capture(recording: Recording, replayed: Replayed) -> Capture:
+    """The replay as a modelled capture over the recording's code lines, for the attribution."""
+    import pandas as pd
+
+    from isaprof.capture.model import Capture, Provenance
+
+    source = recording.capture
+    keep = replayed.waves.set_index("wave")
+    waves = source.waves[source.waves["wave"].isin(keep.index)].copy()
+    renumber = {int(w): n for n, w in enumerate(waves["wave"])}
+    waves["begin"] = waves["wave"].map(keep["begin"])
+    waves["end"] = waves["wave"].map(keep["end"])
+    waves["wave"] = pd.Series(range(len(waves)), index=waves.index, dtype="int32")
+    rows = replayed.records
+    insts = pd.DataFrame(
+        {
+            "wave": rows["wave"].map(renumber).astype("int32"),
+            "seq": rows.groupby("wave").cumcount().astype("int32"),
+            "line": rows["line"].map(recording.code_line).astype("int32"),
+            "time": rows["time"],
+            "stall": rows["stall"],
+            "duration": rows["duration"],
+            "category": rows["category"],
+        }
+    ).sort_values(["wave", "seq"], ignore_index=True)
+    meta = {
+        **source.meta,
+        "provenance": Provenance.MODELLED.value,
+        "backend": "replay",
+        "model": replayed.model,
+        "warnings": [],
+        "tables": {},
+    }
+    tables = {"code": source.code, "waves": waves.reset_index(drop=True), "insts": insts}
+    return Capture(meta, tables, source.code_objects)
+
+
+__all__ = ["Addresses", "Edit", "RecordedWave", "Replayed", "as_capture", "execute", "replay", "resources"]
