@@ -241,12 +241,11 @@ def _components(recording: Recording, rows: pd.DataFrame) -> list[str]:
 
 
 def _parts(rows: pd.DataFrame) -> tuple[Part, ...]:
-    sums = rows.groupby("component")[["measured", "modelled"]].sum()
-    counts = rows["component"].value_counts()
+    by_component = {str(c): g for c, g in rows.groupby("component")}
     return tuple(
-        Part(c, int(counts[c.value]), int(sums.at[c.value, "measured"]), int(sums.at[c.value, "modelled"]))
+        Part(c, len(g), int(g["measured"].sum()), int(g["modelled"].sum()))
         for c in Component
-        if c.value in sums.index
+        if (g := by_component.get(c.value)) is not None
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from isaprof import arch as tables
 from isaprof.errors import BadInput
@@ -39,7 +39,11 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class RecordedWave:
-    """One wave of the capture. ``wave`` is its key there; ``path`` is None for a wave that was not traced."""
+    """One wave of the capture: ``wave`` is its key there.
+
+    ``path`` is None for a wave that was not traced, ``workgroup`` where the
+    capture does not name it (a thread trace does not).
+    """
 
     wave: int
     simd: int
@@ -47,6 +51,8 @@ class RecordedWave:
     begin: int
     end: int
     path: Path | None
+    workgroup: tuple[int, int, int] | None = None
+    position: int = 0  #: wave number within the workgroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,12 +224,28 @@ def _units(waves: pd.DataFrame, paths: dict[int, Path], size: int) -> tuple[Unit
     for se, cu in sorted(traced.itertuples(index=False, name=None)):
         rows = waves[(waves["se"] == se) & (waves["cu"] == cu) & (waves["end"] > waves["begin"])]
         rows = rows.sort_values(["begin", "simd", "slot"])
-        members = [
-            RecordedWave(
-                int(r.wave), int(r.simd), int(r.slot), int(r.begin), int(r.end), paths.get(int(r.wave))
-            )
-            for r in rows.itertuples()
-        ]
-        groups = [tuple(members[i : i + size]) for i in range(0, len(members), size)]
-        out.append(Unit(int(se), int(cu), tuple(groups)))
+        members = [_member(r, n % size, paths) for n, r in enumerate(rows.itertuples())]
+        out.append(Unit(int(se), int(cu), tuple(_groups(members, size))))
     return tuple(out)
+
+
+def _member(row: Any, position: int, paths: dict[int, Path]) -> RecordedWave:
+    known: list[Any] = [getattr(row, name, None) for name in ("wg_x", "wg_y", "wg_z", "wave_in_wg")]
+    workgroup = None
+    if all(v is not None and v == v for v in known):
+        x, y, z, position = (int(v) for v in known)
+        workgroup = (x, y, z)
+    wave = int(row.wave)
+    return RecordedWave(
+        wave, int(row.simd), int(row.slot), int(row.begin), int(row.end), paths.get(wave), workgroup, position
+    )
+
+
+def _groups(members: list[RecordedWave], size: int) -> list[tuple[RecordedWave, ...]]:
+    """Workgroups: by name where the capture names them, else ``size`` waves in order of their begin."""
+    if all(m.workgroup is not None for m in members):
+        by_name: dict[tuple[int, int, int] | None, list[RecordedWave]] = {}
+        for m in members:
+            by_name.setdefault(m.workgroup, []).append(m)
+        return [tuple(sorted(g, key=lambda m: m.position)) for g in by_name.values()]
+    return [tuple(members[i : i + size]) for i in range(0, len(members), size)]

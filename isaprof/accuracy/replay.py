@@ -27,6 +27,12 @@ class Addresses:
     """Executed waves whose memory accesses stand in for recorded ones of the same path."""
 
     by_path: Mapping[tuple[int, bytes], Sequence[WaveTrace]] = field(default_factory=dict)
+    by_name: Mapping[tuple[tuple[int, int, int], int], WaveTrace] = field(default_factory=dict)
+
+    def of(self, wave: RecordedWave, lines: bytes) -> WaveTrace | None:
+        """The very wave, where the capture names it and it walked the same path."""
+        found = self.by_name.get((wave.workgroup, wave.position)) if wave.workgroup else None
+        return found if found is not None and found.lines.tobytes() == lines else None
 
     def like(self, position: int, lines: bytes, turn: int) -> WaveTrace | None:
         """An executed wave of this place in its workgroup and this path; ``turn`` picks among several."""
@@ -41,16 +47,10 @@ def execute(recording: Recording, launch: ResolvedLaunch) -> Addresses:
     them to the units in turn (isaprof.backends.sampling), so the n-th group of
     a unit is taken for the n-th of every ``units`` workgroups.
     """
-    from isaprof.backends import sampling
     from isaprof.sim import functional
 
-    units = sampling.units(recording.table)
-    most = max(len(u.groups) for u in recording.units)
-    wanted = min(most, MAX_ADDRESS_WORKGROUPS)
-    if wanted * units > launch.workgroups:  # a grid that does not go round the device so often
-        units = max(1, launch.workgroups // wanted)
-    numbers = sorted({i * units for i in range(wanted) if i * units < launch.workgroups})
-    run = [sampling.unlinear(i, launch.grid) for i in numbers]
+    named = {g[0].workgroup for u in recording.units for g in u.groups if g[0].workgroup}
+    run = sorted(w for w in named if w is not None) or _in_turn(recording, launch)
     result = functional.run(
         recording.co, recording.kernel, recording.listing, launch, workgroups=run, trace=lambda _: True
     )
@@ -58,7 +58,21 @@ def execute(recording: Recording, launch: ResolvedLaunch) -> Addresses:
     for group in result.traces:
         for wave in group.waves:
             pool[wave.wave_in_wg, wave.lines.tobytes()].append(wave)
-    return Addresses(pool)
+    by_name = {(w.workgroup, w.wave_in_wg): w for g in result.traces for w in g.waves}
+    return Addresses(pool, by_name if named else {})
+
+
+def _in_turn(recording: Recording, launch: ResolvedLaunch) -> list[tuple[int, int, int]]:
+    """Workgroups that one unit would have been handed."""
+    from isaprof.backends import sampling
+
+    units = sampling.units(recording.table)
+    most = max(len(u.groups) for u in recording.units)
+    wanted = min(most, MAX_ADDRESS_WORKGROUPS)
+    if wanted * units > launch.workgroups:  # a grid that does not go round the device so often
+        units = max(1, launch.workgroups // wanted)
+    numbers = sorted({i * units for i in range(wanted) if i * units < launch.workgroups})
+    return [sampling.unlinear(i, launch.grid) for i in numbers]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +177,7 @@ def _unit(
         waves = []
         for position, wave in enumerate(group):
             path = wave.path or usual.get(position) or next(iter(usual.values()))
-            trace, known = _trace(recording, path, number, position, addresses, edit)
+            trace, known = _trace(recording, wave, path, number, position, addresses, edit)
             waves.append(trace)
             keys.append(wave.wave if wave.path else -1)
             found += bool(known and wave.path)
@@ -184,14 +198,21 @@ def _usual(unit: Unit) -> dict[int, Path]:
 
 
 def _trace(
-    recording: Recording, path: Path, number: int, position: int, addresses: Addresses, edit: Edit
+    recording: Recording,
+    wave: RecordedWave,
+    path: Path,
+    number: int,
+    position: int,
+    addresses: Addresses,
+    edit: Edit,
 ) -> tuple[WaveTrace, bool]:
     import numpy as np
 
     from isaprof.sim.trace import WaveTrace
 
     lines = np.array(path.lines, dtype=np.int32)
-    like = addresses.like(position, lines.tobytes(), number)
+    key = lines.tobytes()
+    like = addresses.of(wave, key) or addresses.like(position, key, number)
     memory = dict(like.memory) if like is not None else assumed(recording, path, number)
     for step in [s for s in memory if path.lines[s] in edit.no_conflict]:
         memory[step] = _one_lane(memory[step])

@@ -45,15 +45,13 @@ def validate(
     (``launch``, or a built-in one) at the recorded grid. Raises BadInput for a
     capture that is not measured or cannot be replayed.
     """
-    recording, addresses, notes = prepare(capture, launch=launch, shape=shape)
+    recording, addresses, notes = prepare(measured(capture), launch=launch, shape=shape)
     result = agreement(recording, replay_waves(recording, addresses, calibration=calibration))
     return replace(result, notes=(*result.notes, *notes))
 
 
-def prepare(
-    capture: Capture, *, launch: Path | None = None, shape: str | None = None
-) -> tuple[Recording, Addresses, tuple[str, ...]]:
-    """A capture's paths and, where the kernel can be executed, its addresses; notes say where not."""
+def measured(capture: Capture) -> Capture:
+    """The capture itself; BadInput for one that the model made: it cannot judge itself."""
     from isaprof.capture.model import Provenance
 
     if capture.provenance is not Provenance.MEASURED:
@@ -63,6 +61,13 @@ def prepare(
             kind="not_measured",
             hint="isaprof import DIR   makes a capture of a hardware trace",
         )
+    return capture
+
+
+def prepare(
+    capture: Capture, *, launch: Path | None = None, shape: str | None = None
+) -> tuple[Recording, Addresses, tuple[str, ...]]:
+    """A capture's paths and, where the kernel can be executed, its addresses; notes say where not."""
     recording = read(capture)
     try:
         resolved = _launch(recording, launch, shape)
@@ -76,9 +81,13 @@ def prepare(
 def _launch(recording: Recording, launch: Path | None, shape: str | None) -> ResolvedLaunch:
     from isaprof.launch import find
 
-    file = find(recording.kernel, recording.co, None, launch)
-    resolved = file.resolve(shape)
     recorded = recording.capture.meta.get("launch") or {}
+    if launch is None and (origin := recorded.get("launch_file")) and Path(str(origin)).is_file():
+        launch = Path(str(origin))
+    if shape is None and isinstance(recorded.get("shape"), dict):
+        shape = ",".join(f"{axis}={n}" for axis, n in recorded["shape"].items())
+    file = find(recording.kernel, recording.co, None, launch)
+    resolved = file.resolve(shape, seed=recorded.get("seed"))
     for name, ours in (("grid", resolved.grid), ("workgroup", resolved.workgroup)):
         theirs = recorded.get(name)
         if theirs is not None and tuple(theirs) != tuple(ours):

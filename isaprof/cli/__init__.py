@@ -6,7 +6,6 @@ errors and maps them to exit codes.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from importlib import import_module
@@ -35,6 +34,7 @@ VERBS: dict[str, str] = {
     "sim": "isaprof.cli.sim",
     "validate": "isaprof.cli.validate",
     "calibrate": "isaprof.cli.calibrate",
+    "whatif": "isaprof.cli.whatif",
     "doctor": "isaprof.cli.doctor",
     "launch-template": "isaprof.cli.launch_template",
 }
@@ -119,4 +119,6 @@ def _report(e: IsaprofError, *, as_json: bool) -> int:
 
 
 def _print_error(kind: str, message: str, hint: str | None) -> None:
+    import json
+
     print(json.dumps({"schema_version": 1, "error": {"kind": kind, "message": message, "hint": hint}}))

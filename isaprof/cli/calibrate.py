@@ -30,7 +30,7 @@ def command(
     """
     from isaprof.accuracy.calibrate import calibrate
     from isaprof.accuracy.tables import to_toml
-    from isaprof.accuracy.validate import collect, prepare
+    from isaprof.accuracy.validate import collect, measured, prepare
     from isaprof.cli.progress import Bar
     from isaprof.files import may_write, write_new
 
@@ -42,7 +42,7 @@ def command(
         try:
             if isinstance(item, IsaprofError):
                 raise item
-            recording, addresses, notes = prepare(item)
+            recording, addresses, notes = prepare(measured(item))
         except IsaprofError as e:
             print(f"isaprof: note: {label} is left out: {e.message}", file=sys.stderr)
             continue

@@ -1,0 +1,254 @@
+"""What a virtual edit would change: recorded waves timed again with and without it.
+
+Both sides are replays in the timing model of the same waves, on their recorded
+SIMDs, slots and start cycles; only the edit differs, so the model's errors that
+both share cancel. How far those that remain move the answer is the interval:
+the same question asked with latencies a quarter lower and higher. Nothing here
+says that an edit is *legal*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from isaprof.accuracy.recording import Path, Recording
+from isaprof.accuracy.replay import Addresses, Edit, replay
+from isaprof.arch.table import Fact
+from isaprof.errors import UsageError
+from isaprof.isa.model import Instruction, Listing, Space
+from isaprof.sim.timing.calibration import Calibration, Constants, get
+
+if TYPE_CHECKING:
+    from isaprof.accuracy.replay import Replayed
+
+#: constants that the interval moves, by kind
+_LATENCIES: dict[str, tuple[str, ...]] = {
+    "memory": (
+        "smem_cold", "smem_hit", "global_cold", "global_cold_few_lanes", "l1_latency", "mid_l1_latency",
+        "l2_latency", "mall_latency_ns", "dram_latency_ns",
+    ),
+    "LDS": ("lds_read_latency", "lds_write_latency"),
+    "ALU": ("valu_dep_latency", "valu_to_mem", "valu_sgpr_to_salu"),
+}  # fmt: skip
+#: how far they are moved
+SPREAD = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """Cycles before and after a virtual edit; all figures are modelled.
+
+    ``wave_cycles``: lifetimes of the traced waves, summed. ``span``: first begin
+    to last end. Each (before, after). ``low``/``high``: smallest and largest
+    change of ``wave_cycles`` over the ``variants`` (name, change).
+    """
+
+    edit: str
+    wave_cycles: tuple[int, int]
+    span: tuple[int, int]
+    low: int
+    high: int
+    variants: tuple[tuple[str, int], ...]
+    waves: int
+    addresses: int  #: waves with executed addresses
+    recorded_cycles: int  #: wave cycles of the capture itself
+    provenance: str  #: of the capture
+    notes: tuple[str, ...] = ()
+
+    @property
+    def change(self) -> int:
+        """Change of the waves' cycles; negative is a gain."""
+        return self.wave_cycles[1] - self.wave_cycles[0]
+
+
+def whatif(
+    recording: Recording,
+    addresses: Addresses,
+    edit: Edit,
+    title: str,
+    *,
+    calibration: Calibration | None = None,
+    notes: Sequence[str] = (),
+) -> WhatIf:
+    """Replay with and without ``edit``, at the given constants and at moved ones.
+
+    Raises KernelFault where the edited waves cannot finish (a barrier that
+    some waves no longer reach).
+    """
+    start = calibration or get(recording.capture.arch)
+    changes: list[tuple[str, int]] = []
+    first: tuple[Replayed, Replayed] | None = None
+    for name, table in _variants(recording, start):
+        before = replay(recording, addresses, calibration=table)
+        after = replay(recording, addresses, calibration=table, edit=edit)
+        changes.append((name, _cycles(after) - _cycles(before)))
+        first = first or (before, after)
+    assert first is not None
+    traced = recording.capture.waves
+    traced = traced[traced["wave"].isin(first[0].waves["wave"])]
+    return WhatIf(
+        title,
+        (_cycles(first[0]), _cycles(first[1])),
+        (_span(first[0]), _span(first[1])),
+        min(c for _, c in changes),
+        max(c for _, c in changes),
+        tuple(changes),
+        len(first[0].waves),
+        first[0].matched,
+        int((traced["end"] - traced["begin"]).sum()),
+        recording.capture.provenance.value,
+        tuple(notes),
+    )
+
+
+def _cycles(r: Replayed) -> int:
+    return int((r.waves["end"] - r.waves["begin"]).sum())
+
+
+def _span(r: Replayed) -> int:
+    return int(r.waves["end"].max() - r.waves["begin"].min()) if len(r.waves) else 0
+
+
+def _variants(recording: Recording, start: Calibration) -> Iterator[tuple[str, Calibration]]:
+    """The constants as they are, then each kind of latency lower and higher."""
+    yield "as calibrated", start
+    known = Constants(recording.table, start)
+    for kind, keys in _LATENCIES.items():
+        for factor in (1 - SPREAD, 1 + SPREAD):
+            facts = {k: _scaled(f, factor) for k in keys if (f := known.fact(k)) is not None}
+            if facts:
+                name = f"{kind} latency {factor:.2f}x"
+                yield name, Calibration(f"{start.id}, {name}", {**start.facts, **facts})
+
+
+def _scaled(fact: Fact, factor: float) -> Fact:
+    def one(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {k: one(v) for k, v in value.items()}
+        return max(1, round(value * factor)) if type(value) is int else value * factor
+
+    return replace(fact, value=one(fact.value))
+
+
+# -- the edits ---------------------------------------------------------------------------
+
+
+def drop(recording: Recording, line: int) -> Edit:
+    """The instruction at listing index ``line`` does not exist. UsageError for a branch or the end."""
+    i = _instruction(recording, line)
+    if i.is_branch or i.base.startswith(("s_endpgm", "s_setpc", "s_swappc")):
+        raise UsageError(f"{i.text} decides the path; it cannot be dropped", kind="bad_edit")
+
+    def path(old: Path) -> Path:
+        return _rebuilt(old, [s for s, at in enumerate(old.lines) if at != line])
+
+    return Edit(path=path)
+
+
+def move(recording: Recording, line: int, before: int) -> Edit:
+    """The instruction at ``line`` stands before ``before`` instead. UsageError where a branch lies between."""
+    i, other = _instruction(recording, line), _instruction(recording, before)
+    low, high = min(line, before), max(line, before)
+    code = recording.listing.instructions
+    targets = {c.target for c in code if c.target is not None}
+    for c in code[low : high + 1]:
+        inside = c.index not in (low, high)
+        if (c.is_branch and c is not other) or c.base.startswith(("s_endpgm", "s_setpc", "s_swappc")):
+            raise UsageError(f"{c.text} lies between line {i.index} and line {before}", kind="bad_edit")
+        if c.pc in targets and (inside or c.index == high):
+            raise UsageError(f"a branch comes in at {c.pc:#x} between the two lines", kind="bad_edit")
+
+    def path(old: Path) -> Path:
+        order: list[int] = []
+        held: int | None = None
+        steps = range(len(old.lines))
+        if before > line:
+            for s in steps:
+                if old.lines[s] == line:
+                    held = s
+                    continue
+                if held is not None and old.lines[s] >= before:
+                    order.append(held)
+                    held = None
+                order.append(s)
+            if held is not None:
+                order.append(held)
+            return _rebuilt(old, order)
+        start = 0
+        for s in steps:
+            if old.lines[s] == before:
+                start = len(order)
+            if old.lines[s] == line:
+                order.insert(start, s)
+            else:
+                order.append(s)
+        return _rebuilt(old, order)
+
+    return Edit(path=path)
+
+
+def wait(recording: Recording, line: int, counts: dict[str, int]) -> Edit:
+    """The wait at ``line`` lets ``counts`` (counter -> outstanding operations) pass.
+
+    UsageError where the line is no wait or does not wait on such a counter.
+    """
+    i = _instruction(recording, line)
+    known = dict(i.waits)
+    if not known:
+        raise UsageError(
+            f"line {line}, {i.text}, is no wait", kind="bad_edit", hint="isaprof show CAPTURE --all"
+        )
+    if set(counts) == {""} and len(known) == 1:
+        counts = {next(iter(known)): counts[""]}
+    if unknown := set(counts) - set(known):
+        what = ", ".join(sorted(u or "a number without a counter" for u in unknown))
+        raise UsageError(
+            f"line {line}, {i.text}, waits on {', '.join(known)}, not on {what}",
+            kind="bad_edit",
+            hint=f"--wait {next(iter(known))}=N",
+        )
+    changed = replace(i, waits=tuple({**known, **counts}.items()))
+    return Edit(listing=_with(recording.listing, changed))
+
+
+def no_conflict(recording: Recording, lines: Sequence[int]) -> Edit:
+    """The LDS accesses at ``lines`` (empty: all) have no bank conflicts."""
+    code = recording.listing.instructions
+    for n in lines:
+        i = _instruction(recording, n)
+        if i.mem is None or i.mem.space is not Space.LDS:
+            raise UsageError(f"line {n}, {i.text}, is no LDS access", kind="bad_edit")
+    chosen = lines or [i.index for i in code if i.mem is not None and i.mem.space is Space.LDS]
+    return Edit(no_conflict=frozenset(chosen))
+
+
+def _instruction(recording: Recording, line: int) -> Instruction:
+    code = recording.listing.instructions
+    if not 0 <= line < len(code):
+        raise UsageError(f"line {line} does not exist: there are 0 to {len(code) - 1}", kind="bad_edit")
+    walked = any(line in w.path.lines for u in recording.units for g in u.groups for w in g if w.path)
+    if not walked:
+        raise UsageError(
+            f"no traced wave came by line {line}, {code[line].text}: its edit changes nothing",
+            kind="bad_edit",
+            hint="isaprof show CAPTURE --all   shows the lines with hits",
+        )
+    return code[line]
+
+
+def _with(listing: Listing, changed: Instruction) -> Listing:
+    code = list(listing.instructions)
+    code[changed.index] = changed
+    return replace(listing, instructions=tuple(code))
+
+
+def _rebuilt(old: Path, order: Sequence[int]) -> Path:
+    """``old`` with its steps in ``order``; records and taken branches follow their steps."""
+    recorded, taken = set(old.recorded), old.taken
+    return Path(
+        tuple(old.lines[s] for s in order),
+        tuple(n for n, s in enumerate(order) if s in recorded),
+        frozenset(n for n, s in enumerate(order) if s in taken),
+    )
