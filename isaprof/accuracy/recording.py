@@ -230,9 +230,11 @@ def _units(waves: pd.DataFrame, paths: dict[int, Path], size: int) -> tuple[Unit
 
 
 def _member(row: Any, position: int, paths: dict[int, Path]) -> RecordedWave:
+    import pandas as pd
+
     known: list[Any] = [getattr(row, name, None) for name in ("wg_x", "wg_y", "wg_z", "wave_in_wg")]
     workgroup = None
-    if all(v is not None and v == v for v in known):
+    if not any(pd.isna(v) for v in known):
         x, y, z, position = (int(v) for v in known)
         workgroup = (x, y, z)
     wave = int(row.wave)

@@ -129,7 +129,7 @@ def _scaled(fact: Fact, factor: float) -> Fact:
             return {k: one(v) for k, v in value.items()}
         return max(1, round(value * factor)) if type(value) is int else value * factor
 
-    return replace(fact, value=one(fact.value))
+    return Fact(one(fact.value), fact.unit, fact.source, fact.confidence)
 
 
 # -- the edits ---------------------------------------------------------------------------
@@ -148,7 +148,7 @@ def drop(recording: Recording, line: int) -> Edit:
 
 
 def move(recording: Recording, line: int, before: int) -> Edit:
-    """The instruction at ``line`` stands before ``before`` instead. UsageError where a branch lies between."""
+    """The instruction at ``line`` stands before ``before``. UsageError where a branch lies between."""
     i, other = _instruction(recording, line), _instruction(recording, before)
     low, high = min(line, before), max(line, before)
     code = recording.listing.instructions

@@ -37,7 +37,7 @@ def command(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
-    """Time the recorded waves again under a virtual edit, and print the change with an interval (modelled)."""
+    """Time recorded waves again under a virtual edit; print the change with an interval (modelled)."""
     import isaprof
     from isaprof.accuracy.tables import read_tables
     from isaprof.accuracy.validate import prepare

@@ -11,11 +11,12 @@ if TYPE_CHECKING:
 def text(w: WhatIf) -> str:
     """A few lines for the terminal."""
     before, after = w.wave_cycles
+    begun, ended = w.span
     out = [
         f"{w.edit}",
         f"  wave cycles  {before:,} -> {after:,}  ({_signed(w.change, before)}; interval "
         f"{_signed(w.low, before)} to {_signed(w.high, before)})  modelled",
-        f"  span         {w.span[0]:,} -> {w.span[1]:,}  ({_signed(w.span[1] - w.span[0], w.span[0])})  modelled",
+        f"  span         {begun:,} -> {ended:,}  ({_signed(ended - begun, begun)})  modelled",
         f"  {w.waves} waves, {w.addresses} with executed addresses; the capture's own cycles: "
         f"{w.recorded_cycles:,} {w.provenance}",
         "  interval: " + "; ".join(f"{name} {change:+,}" for name, change in w.variants),
