@@ -12,6 +12,7 @@ from isaprof.ab.model import OutputDifference
 from isaprof.errors import BadInput
 
 if TYPE_CHECKING:
+    from isaprof.launch.file import Tolerance
     from isaprof.launch.resolve import OperandBuffer, ResolvedLaunch
 
 
@@ -56,7 +57,7 @@ def difference(
     ``sampled``: not all workgroups ran; elements that neither run touched are
     left out.
     """
-    tol = launch_a.file.tolerance
+    tol = launch_a.tolerance
     parts: list[tuple[OperandBuffer, NDArray[Any], NDArray[Any], NDArray[np.int64]]] = []
     equal = total = 0
     bitwise = True
@@ -84,7 +85,7 @@ def difference(
         floor = 0.01 * float(np.sqrt(np.mean(fa**2))) if fa.size else 0.0
     floor = max(floor, float(np.finfo(np.float32).tiny))
     gap = np.abs(fb - fa)
-    beyond, worst = _beyond(parts, tol.atol, tol.rtol)
+    beyond, worst = _beyond(parts, tol)
     return OutputDifference(
         seed,
         int(all_a.size),
@@ -101,10 +102,13 @@ def difference(
     )
 
 
-def _beyond(parts: list[Any], atol: float, rtol: float) -> tuple[int, str]:
+def _beyond(parts: list[Any], tol: Tolerance) -> tuple[int, str]:
     """(elements beyond the tolerance, the worst of them)."""
     count, most, worst = 0, 0.0, ""
     for buffer, x, y, at in parts:
+        peak = float(np.abs(x[np.isfinite(x)]).max(initial=0.0))
+        exact = buffer.name in tol.exact
+        atol, rtol = (0.0, 0.0) if exact else (tol.absolute(peak), tol.rtol)
         with np.errstate(all="ignore"):
             same = (x == y) | (np.isnan(x) & np.isnan(y))
             gap = np.where(np.isfinite(x) & np.isfinite(y), np.abs(y - x), np.inf)

@@ -22,8 +22,7 @@ _FLIP = np.uint8(0xA5)
 
 def repoisoned(launch: ResolvedLaunch) -> ResolvedLaunch:
     """``launch`` with the second poison in outputs, scratch memory and all padding."""
-    fills = {o.name: o.fill for o in launch.file.operands}
-    return replace(launch, operands=[_buffer(o, fills[o.name] == "poison") for o in launch.operands])
+    return replace(launch, operands=[_buffer(o, o.fill == "poison") for o in launch.operands])
 
 
 def _buffer(buffer: OperandBuffer, whole: bool) -> OperandBuffer:

@@ -101,7 +101,7 @@ def load_b(
             kind="launch_mismatch",
             hint="give the launch file of B with --launch-b FILE",
         )
-    return Source(name, str(path), data, co, chosen, bind(a.file, chosen))
+    return Source(name, str(path), data, co, chosen, bind(a.file, chosen, co))
 
 
 def refuse_same_text(a: Source, b: Source) -> None:

@@ -228,6 +228,8 @@ def verdict(v: dict[str, Any]) -> str:
         parts.append(f"max rel error {v['max_rel_err']:.3g} (of |ref|, at least {v['rel_floor']:.3g})")
     if v.get("cosine") is not None:
         parts.append(f"cosine {v['cosine']:.7f}")
+    if v.get("tolerance"):
+        parts.append(f"tolerance {v['tolerance']}")
     if not v["verified"]:
         parts.append(str(v.get("message")))
     return f"output {word}: " + ", ".join(parts)

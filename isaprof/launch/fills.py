@@ -80,3 +80,25 @@ def iota(rng: np.random.Generator, shape: tuple[int, ...], start: int = 0, step:
     return (np.arange(int(np.prod(shape, dtype=np.int64)), dtype=np.int64) * int(step) + int(start)).reshape(
         shape
     )
+
+
+@fill("e2m1")
+def e2m1(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Every value of fp4 (e2m1) equally often: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives."""
+    values = np.array([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0])
+    return np.concatenate([values, -values])[rng.integers(0, 16, shape)]
+
+
+@fill("powers_of_two")
+def powers_of_two(
+    rng: np.random.Generator, shape: tuple[int, ...], low: int = -3, high: int = 3
+) -> NDArray[Any]:
+    """2^e, e from low to high, both included: block scales that keep products exact."""
+    return np.exp2(rng.integers(int(low), int(high), shape, endpoint=True).astype(np.float64))
+
+
+@fill("offsets")
+def offsets(rng: np.random.Generator, shape: tuple[int, ...], length: int = 1, less: int = 0) -> NDArray[Any]:
+    """Where sequences of a batch start: 0, length, then lengths that shrink by ``less`` each time."""
+    i = np.arange(int(np.prod(shape, dtype=np.int64)), dtype=np.int64)
+    return (i * int(length) - int(less) * (i * (i - 1) // 2)).reshape(shape)

@@ -7,6 +7,7 @@ a kernel that uses them faults in the simulator instead of reading nonsense.
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Mapping, Sequence
 
@@ -52,13 +53,15 @@ def pack(
     addresses: Mapping[str, int],
     geometry: tuple[Dim3, Dim3, int],
 ) -> bytes:
-    """The kernarg segment. ``addresses``: operand name -> device address."""
+    """The kernarg segment. ``addresses``: operand name -> device address; pointers to others are null."""
     out = bytearray(size)
     for offset, width, kind in hidden:
         value = hidden_value(kind, *geometry)
         out[offset : offset + width] = (value & ((1 << 8 * width) - 1)).to_bytes(width, "little")
     for a in arguments:
         if a.pointer is not None:
+            if a.pointer not in addresses:
+                continue  # a buffer this launch does without: null
             shift = 0 if a.byte_offset is None else a.byte_offset(env)
             struct.pack_into("<Q", out, a.offset, addresses[a.pointer] + shift)
         else:
@@ -71,6 +74,10 @@ def scalar(a: Argument, env: Mapping[str, int]) -> int | float:
     kind = a.type or "i32"
     try:
         value: int | float = a.value(env) if isinstance(a.value, Expr) else (a.value or 0.0)
+        if a.rsqrt:
+            if value <= 0:
+                raise UsageError(f"argument {a.name}: 1 / sqrt({value})", kind="shape")
+            return float(1.0 / math.sqrt(value))
         if kind[0] == "f":
             return float(value)
         struct.pack("<" + SCALARS[kind][0], value)

@@ -58,11 +58,12 @@ class Placement:
         return storage[self.positions].reshape(self.shape)
 
 
-def place(name: str, shape: Shape, pitch: int = 0, extra: int = 0) -> Placement:
+def place(name: str, shape: Shape, pitch: int = 0, extra: int = 0, least: int = 0) -> Placement:
     """Placement of ``shape`` under layout ``name``.
 
     ``pitch`` is the stride of the slowest matrix dimension in elements (0: no
-    padding), ``extra`` the number of spare elements after the last. Raises
+    padding), ``extra`` the number of spare elements after the last, ``least`` the
+    least storage size in elements. Raises
     KeyError (unknown layout) or ValueError (a shape the layout cannot hold).
     """
     positions = LAYOUTS[name](shape, pitch)
@@ -70,7 +71,7 @@ def place(name: str, shape: Shape, pitch: int = 0, extra: int = 0) -> Placement:
     if pitch and len(shape) >= 2:
         # whole rows: the last one carries its padding too
         used = -(-used // pitch) * pitch
-    return Placement(shape, positions, used + extra)
+    return Placement(shape, positions, max(used + extra, least))
 
 
 @layout("row")
@@ -100,11 +101,44 @@ def shuffle16x16(shape: Shape, pitch: int) -> NDArray[np.int64]:
     Row n = 16 n0 + n1, byte k = 32 k0 + 16 k1 + k2 goes to
     (((n0 * K/32 + k0) * 2 + k1) * 16 + n1) * 16 + k2 (aiter, shuffle_weight).
     """
-    if len(shape) != 2 or shape[0] % 16 or shape[1] % 32 or pitch:
+    return _shuffle16(shape, pitch, 16)
+
+
+@layout("shuffle16x16_2byte")
+def shuffle16x16_2byte(shape: Shape, pitch: int) -> NDArray[np.int64]:
+    """shuffle16x16 for 2-byte elements (bf16, f16): k counts bytes as there."""
+    return _shuffle16(shape, pitch, 8)
+
+
+@layout("shuffle16x16_4bit")
+def shuffle16x16_4bit(shape: Shape, pitch: int) -> NDArray[np.int64]:
+    """shuffle16x16 for packed 4-bit elements: k counts bytes as there."""
+    return _shuffle16(shape, pitch, 32)
+
+
+def _shuffle16(shape: Shape, pitch: int, chunk: int) -> NDArray[np.int64]:
+    """``chunk``: elements in 16 bytes."""
+    if len(shape) != 2 or shape[0] % 16 or shape[1] % (2 * chunk) or pitch:
         raise ValueError(
-            "shuffle16x16 needs a matrix with rows % 16 == 0 and bytes per row % 32 == 0, unpadded"
+            f"shuffle16x16 needs a matrix with rows % 16 == 0 and columns % {2 * chunk} == 0, unpadded"
         )
     n = np.arange(shape[0], dtype=np.int64)[:, None]
     k = np.arange(shape[1], dtype=np.int64)[None, :]
-    n0, n1, k0, k1, k2 = n // 16, n % 16, k // 32, k // 16 % 2, k % 16
-    return ((((n0 * (shape[1] // 32) + k0) * 2 + k1) * 16 + n1) * 16 + k2).reshape(-1)
+    n0, n1, k0, k1, k2 = n // 16, n % 16, k // (2 * chunk), k // chunk % 2, k % chunk
+    return ((((n0 * (shape[1] // (2 * chunk)) + k0) * 2 + k1) * 16 + n1) * chunk + k2).reshape(-1)
+
+
+@layout("mx_scales_32x8")
+def mx_scales_32x8(shape: Shape, pitch: int) -> NDArray[np.int64]:
+    """Block scales as AMD's MXFP4 GEMMs read them: 32 rows x 8 columns are 256 contiguous bytes.
+
+    Row r = 32 d0 + 16 d1 + d2, column c = 8 d3 + 4 d4 + d5 goes to
+    d1 + 2 d4 + 4 d2 + 64 d5 + 256 d3 + 32 columns d0 (aiter, e8m0_shuffle).
+    """
+    if len(shape) != 2 or shape[1] % 8 or pitch:
+        raise ValueError("mx_scales_32x8 needs a matrix with columns % 8 == 0, unpadded")
+    r = np.arange(shape[0], dtype=np.int64)[:, None]
+    c = np.arange(shape[1], dtype=np.int64)[None, :]
+    d0, d1, d2 = r // 32, r // 16 % 2, r % 16
+    d3, d4, d5 = c // 8, c // 4 % 2, c % 4
+    return (d1 + 2 * d4 + 4 * d2 + 64 * d5 + 256 * d3 + 32 * shape[1] * d0).reshape(-1)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -43,10 +42,10 @@ def find(
                 kind="launch_mismatch",
                 hint=_template_hint(kernel, co, co_path),
             )
-        return bind(file, kernel)
+        return bind(file, kernel, co)
     for file in _ordered(kernel):
         if not mismatch(file, kernel, co):
-            return bind(file, kernel)
+            return bind(file, kernel, co)
     raise BadInput(
         f"no launch file describes kernel {kernel.name}: its arguments, grid and reference are unknown",
         path=co_path,
@@ -55,12 +54,26 @@ def find(
     )
 
 
-def bind(file: LaunchFile, kernel: Kernel) -> LaunchFile:
-    """``file`` with the kernel's own kernarg size and hidden arguments."""
+def bind(file: LaunchFile, kernel: Kernel, co: CodeObject | None = None) -> LaunchFile:
+    """``file`` with what the kernel itself says: kernarg size, hidden arguments, the symbol's numbers."""
     hidden = tuple(
         (a.offset, a.size, a.value_kind) for a in kernel.args if a.value_kind.startswith("hidden_")
     )
-    return replace(file, hidden=hidden, match=replace(file.match, kernarg_size=kernel.kernarg_size))
+    size = kernel.kernarg_size
+    arguments = tuple(a for a in file.arguments if not (a.optional and a.offset + a.size > size))
+    found = next((v for s in file.match.symbols if (v := s.match(kernel.name)) is not None), {})
+    if found:  # names that only another pattern of the file has
+        found = {**{n: 0 for s in file.match.symbols for n in s.names}, **found}
+    arch = "default" if co is None else co.arch
+    # a kernel whose symbol says nothing (an edited copy) keeps the numbers the file was bound to before
+    bound = {
+        **file.bound,
+        **{name: values.get(arch, values["default"]) for name, values in file.by_arch.items()},
+        **found,
+    }
+    return replace(
+        file, hidden=hidden, match=replace(file.match, kernarg_size=size), arguments=arguments, bound=bound
+    )
 
 
 def mismatch(file: LaunchFile, kernel: Kernel, co: CodeObject) -> str | None:
@@ -70,8 +83,8 @@ def mismatch(file: LaunchFile, kernel: Kernel, co: CodeObject) -> str | None:
     Objects whose metadata lists no arguments are matched by size alone.
     """
     want = file.match
-    if not any(kernel.name == s or fnmatchcase(kernel.name, s) for s in want.symbols):
-        return f"symbol {kernel.name}, the file describes {', '.join(want.symbols)}"
+    if all(s.match(kernel.name) is None for s in want.symbols):
+        return f"symbol {kernel.name}, the file describes {', '.join(s.text for s in want.symbols)}"
     if want.archs and co.arch not in want.archs:
         return f"architecture {co.arch}, the file describes {', '.join(want.archs)}"
     explicit = tuple(
@@ -81,10 +94,36 @@ def mismatch(file: LaunchFile, kernel: Kernel, co: CodeObject) -> str | None:
         return f"kernarg signature {_signature(explicit)}, the file describes {_signature(want.kernarg)}"
     hidden = any(a.value_kind.startswith("hidden_") for a in kernel.args)
     size = kernel.kernarg_size
-    if size != want.kernarg_size and not (hidden and size > want.kernarg_size):
+    if want.slot:
+        reason = _slots(file, kernel)
+        if reason is not None:
+            return reason
+    elif size != want.kernarg_size and not (hidden and size > want.kernarg_size):
         return f"kernarg segment of {size} bytes, the file describes {want.kernarg_size}"
     if want.code_sha256 and code_sha256(kernel, co) not in want.code_sha256:
         return "the instructions are not those the file was written for (code_sha256)"
+    return None
+
+
+def _slots(file: LaunchFile, kernel: Kernel) -> str | None:
+    """Why the kernel's segment cannot hold the file's arguments, one in each slot."""
+    size = kernel.kernarg_size
+    listed = {a.offset: a for a in kernel.args if not a.value_kind.startswith("hidden_")}
+    end = max((a.offset + a.size for a in listed.values()), default=0)
+    for a in file.arguments:
+        if a.offset + a.size > size:
+            if a.optional:
+                continue
+            return (
+                f"kernarg segment of {size} bytes; argument {a.name} of the file lies at "
+                f"{a.offset:#x}, {a.size} bytes"
+            )
+        if a.offset >= end:  # metadata of hand-written kernels may stop early
+            continue
+        mine = listed.get(a.offset)
+        if mine is None or mine.size < a.size:
+            have = "no argument" if mine is None else f"one of {mine.size} bytes"
+            return f"{have} at {a.offset:#x}; the file has {a.name} there, {a.size} bytes"
     return None
 
 
@@ -108,7 +147,7 @@ def _builtin_texts() -> Iterator[tuple[str, str]]:
 
 def _ordered(kernel: Kernel) -> list[LaunchFile]:
     """Built-in files, those that name the symbol in full before those with a pattern."""
-    return sorted(builtins(), key=lambda f: kernel.name not in f.match.symbols)
+    return sorted(builtins(), key=lambda f: kernel.name not in [s.text for s in f.match.symbols])
 
 
 def _beside(kernel: Kernel, co_path: str | Path | None) -> list[Path]:

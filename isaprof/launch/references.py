@@ -8,7 +8,7 @@ returns the expected outputs by operand name, unrounded, as float64 or int64.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,13 +24,29 @@ class Case:
     ``inputs``: operand name -> values as the kernel sees them (after rounding
     to the operand's dtype); ``parameters``: the other keys of the launch
     file's [reference] table; ``shape``: axis name -> size; ``outputs``: names
-    and logical shapes of the outputs.
+    and logical shapes of the outputs; ``scalars``: the kernel's arguments that
+    are no pointers, by name.
     """
 
     inputs: Mapping[str, Array]
     shape: Mapping[str, int]
     parameters: Mapping[str, Any]
     outputs: Mapping[str, tuple[int, ...]]
+    scalars: Mapping[str, int | float] = field(default_factory=dict)
+
+    def number(self, key: str, default: float) -> float:
+        """Parameter ``key``: a number, or the name of a scalar argument."""
+        value = self.parameters.get(key, default)
+        if isinstance(value, str):
+            if value not in self.scalars:
+                raise ReferenceError_(f"the reference's {key} = {value!r} is not a scalar argument")
+            return float(self.scalars[value])
+        return float(value)
+
+    def optional(self, key: str) -> Array | None:
+        """The input that parameter ``key`` names; None without the parameter or, here, the buffer."""
+        name = self.parameters.get(key)
+        return None if name is None else self.inputs.get(str(name))
 
     def operand(self, key: str, default: str) -> Array:
         """The input that parameter ``key`` names (``default`` where it is absent)."""
@@ -83,7 +99,7 @@ def _matmul(case: Case, b: Array) -> dict[str, Array]:
     a = case.operand("a", "A")
     if a.shape[-1] != b.shape[-2]:
         raise ReferenceError_(f"matmul of {a.shape} and {b.shape}: the inner sizes differ")
-    return {case.out("C"): float(case.parameters.get("alpha", 1.0)) * (a @ b)}
+    return {case.out("C"): case.number("alpha", 1.0) * (a @ b)}
 
 
 _ELEMENTWISE: Mapping[str, Callable[..., Array]] = {
@@ -117,3 +133,10 @@ def successor(case: Case) -> dict[str, Array]:
     values = np.arange(1, n + 1, dtype=np.int64)
     values[-1:] = -1
     return {name: values.reshape(case.outputs[name])}
+
+
+def load_all() -> Mapping[str, Reference]:
+    """The registry with every reference that ships with isaprof."""
+    from isaprof.launch import reference_attention, reference_gemm, reference_topk  # noqa: F401  register
+
+    return REFERENCES

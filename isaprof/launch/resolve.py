@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,17 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isaprof.errors import BadInput, UsageError
-from isaprof.launch import fills, kernarg, layouts
+from isaprof.launch import fills, kernarg, layouts, memory
 from isaprof.launch.dtypes import DTYPES, DType
 from isaprof.launch.expr import Expr, ExprError
-from isaprof.launch.file import LaunchFile, Operand
+from isaprof.launch.file import Choice, LaunchFile, Operand, Tolerance
 from isaprof.launch.kernarg import Dim3
 from isaprof.launch.layouts import Placement
-from isaprof.launch.shape import check_constraints, parse_shape
+from isaprof.launch.memory import Size
+from isaprof.launch.shape import check_constraints, environment
 from isaprof.launch.verify import Verification, verify
 
-#: all operands together, bytes
-MAX_BYTES = 1 << 33
 #: workgroups of a grid
 MAX_WORKGROUPS = 1 << 31
 
@@ -39,6 +39,8 @@ class OperandBuffer:
     dtype: str
     shape: tuple[int, ...]
     placement: Placement
+    fill: str = "poison"  #: the rule that made ``data``
+    spill: bool = False  #: the kernel may write storage beyond the elements
 
     @property
     def type(self) -> DType:
@@ -90,13 +92,23 @@ class ResolvedLaunch:
         size = self.file.match.kernarg_size
         return kernarg.pack(size, self.file.arguments, self.file.hidden, self.env, addresses, geometry)
 
+    @property
+    def tolerance(self) -> Tolerance:
+        """The launch file's tolerance at this shape."""
+        return self.file.tolerance.at(self.env)
+
+    @property
+    def scalars(self) -> dict[str, int | float]:
+        """Argument name -> value, of the arguments that are no pointers."""
+        return {a.name: kernarg.scalar(a, self.env) for a in self.file.arguments if a.pointer is None}
+
     def verify(self, outputs: Mapping[str, bytes], workgroups: Iterable[Dim3] | None = None) -> Verification:
         """Judge ``outputs`` (operand name -> bytes after the run); ``workgroups`` that ran (None: all)."""
         return verify(self, outputs, None if workgroups is None else tuple(workgroups))
 
     def describe(self) -> dict[str, Any]:
         """The launch as JSON-able data, for capture.json."""
-        file = self.file
+        file, tolerance = self.file, self.tolerance
         args: list[dict[str, Any]] = []
         for a in file.arguments:
             what = (
@@ -127,7 +139,8 @@ class ResolvedLaunch:
             "work": {"flop": self.flop, "bytes": self.nbytes},
             "reference": file.reference,
             "tolerance": {
-                "rtol": file.tolerance.rtol, "atol": file.tolerance.atol, "cosine": file.tolerance.cosine
+                "rtol": tolerance.rtol, "atol": tolerance.atol, "cosine": tolerance.cosine,
+                "atol_of_max": tolerance.atol_of_max, "text": tolerance.text(),
             },
         }  # fmt: skip
 
@@ -138,10 +151,7 @@ def resolve(file: LaunchFile, shape_text: str | None, *, seed: int | None = None
     Raises UsageError for a shape that does not fit, BadInput for a launch file
     that names what no registry knows.
     """
-    shape = parse_shape(file, shape_text)
-    env = dict(shape)
-    for name, e in file.let:
-        env[name] = _value(file, f"[let] {name}", e, env)
+    shape, env = environment(file, shape_text)
     check_constraints(file, env)
     grid = _dim3(file, "grid", file.grid, env)
     workgroup = _dim3(file, "workgroup", file.workgroup, env)
@@ -153,13 +163,10 @@ def resolve(file: LaunchFile, shape_text: str | None, *, seed: int | None = None
     if not 0 <= lds <= 1 << 20:
         raise UsageError(f"dynamic_lds = {lds} bytes is out of range", kind="shape")
     base = file.seed if seed is None else seed
-    operands, total = [], 0
-    for o in file.operands:
-        placement = _placement(file, o, env)
-        total += DTYPES[o.dtype].nbytes(placement.elements)
-        if total > MAX_BYTES:
-            raise UsageError(f"the operands take more than {MAX_BYTES >> 30} GiB", kind="shape")
-        operands.append(_buffer(file, o, placement, base))
+    sizes = operand_sizes(file, env)
+    memory.require(file.origin, list(sizes.values()))
+    present = [o for o in file.operands if o.name in sizes]
+    operands = [_buffer(file, o, sizes[o.name], env, base) for o in present]
     out = ResolvedLaunch(
         file, shape, env, grid, workgroup, lds, operands, base,
         None if file.flop is None else _value(file, "flop", file.flop, env),
@@ -169,11 +176,11 @@ def resolve(file: LaunchFile, shape_text: str | None, *, seed: int | None = None
     for a in file.arguments:  # complain now, not in the middle of a run
         if a.pointer is None:
             kernarg.scalar(a, env)
-    for o in file.operands:
+    for o in present:
         if o.tile is None:
             continue
         for x, y, z in ((0, 0, 0), (grid[0] - 1, grid[1] - 1, grid[2] - 1)):
-            for e in (*o.tile.start, *o.tile.size):
+            for e in (*o.tile.start, *o.tile.size, *([o.tile.needs] if o.tile.needs else [])):
                 _value(file, f"tile of operand {o.name}", e, {**env, "wg_x": x, "wg_y": y, "wg_z": z})
     return out
 
@@ -196,51 +203,81 @@ def _dim3(file: LaunchFile, what: str, exprs: tuple[Expr, ...], env: Mapping[str
     return x, y, z
 
 
-def _placement(file: LaunchFile, o: Operand, env: Mapping[str, int]) -> Placement:
-    if o.dtype not in DTYPES:
-        raise _bad(file, f"operand {o.name}: unknown dtype {o.dtype!r} (known: {', '.join(DTYPES)})")
-    if o.layout not in layouts.LAYOUTS:
-        known = ", ".join(layouts.LAYOUTS)
-        raise _bad(file, f"operand {o.name}: unknown layout {o.layout!r} (known: {known})", plugin=True)
-    sizes = tuple(_value(file, f"operand {o.name} shape", e, env) for e in o.shape)
-    pitch = 0 if o.pitch is None else _value(file, f"operand {o.name} pitch", o.pitch, env)
-    extra = 0 if o.extra is None else _value(file, f"operand {o.name} extra", o.extra, env)
-    count = 1
-    for s in sizes:
-        count *= s
-    if (sizes and min(sizes) < 1) or count < 1 or count > MAX_BYTES or extra < 0 or extra > MAX_BYTES:
-        raise UsageError(f"operand {o.name} would have the shape {sizes}", path=file.origin, kind="shape")
-    if sizes and pitch and (count // sizes[-1]) * pitch > MAX_BYTES:
-        raise UsageError(
-            f"operand {o.name} would have rows of {pitch} elements", path=file.origin, kind="shape"
-        )
+def _choose(file: LaunchFile, what: str, choice: Choice, env: Mapping[str, int]) -> str:
     try:
-        return layouts.place(o.layout, sizes, pitch, extra)
+        return choice(env)
+    except ExprError as error:
+        raise UsageError(f"{what} at this shape: {error}", path=file.origin, kind="shape") from None
+
+
+def operand_sizes(file: LaunchFile, env: Mapping[str, int]) -> dict[str, Size]:
+    """The operands that exist under ``env``, by name, before anything is allocated for them."""
+    return {
+        o.name: _sizes(file, o, env)
+        for o in file.operands
+        if o.when is None or _value(file, f"operand {o.name} when", o.when, env)
+    }
+
+
+def require_memory(file: LaunchFile, shape_text: str | None, copies: int) -> None:
+    """Refuse a shape of which ``copies`` launches do not fit (UsageError with the number)."""
+    _, env = environment(file, shape_text)
+    check_constraints(file, env)
+    memory.require(file.origin, list(operand_sizes(file, env).values()), copies)
+
+
+def _sizes(file: LaunchFile, o: Operand, env: Mapping[str, int]) -> Size:
+    """Extents and storage of an operand, before anything is allocated for it."""
+    dtype = _choose(file, f"operand {o.name} dtype", o.dtype, env)
+    if dtype not in DTYPES:
+        raise _bad(file, f"operand {o.name}: unknown dtype {dtype!r} (known: {', '.join(DTYPES)})")
+    shape = tuple(_value(file, f"operand {o.name} shape", e, env) for e in o.shape)
+    pitch, extra, least = (
+        0 if e is None else _value(file, f"operand {o.name} {what}", e, env)
+        for what, e in (("pitch", o.pitch), ("extra", o.extra), ("elements", o.elements))
+    )
+    if (shape and min(shape) < 1) or min(extra, least, pitch) < 0:
+        raise UsageError(f"operand {o.name} would have the shape {shape}", path=file.origin, kind="shape")
+    logical = math.prod(shape)
+    stored = max((math.prod(shape[:-1]) * pitch if shape and pitch else logical) + extra, least)
+    return Size(o.name, dtype, shape, pitch, extra, least, logical, stored, DTYPES[dtype].nbytes(stored))
+
+
+def _buffer(file: LaunchFile, o: Operand, size: Size, env: Mapping[str, int], base: int) -> OperandBuffer:
+    layout = _choose(file, f"operand {o.name} layout", o.layout, env)
+    if layout not in layouts.LAYOUTS:
+        known = ", ".join(layouts.LAYOUTS)
+        raise _bad(file, f"operand {o.name}: unknown layout {layout!r} (known: {known})", plugin=True)
+    try:
+        placement = layouts.place(layout, size.shape, size.pitch, size.extra, size.least)
     except ValueError as e:
         raise UsageError(f"operand {o.name}: {e}", path=file.origin, kind="shape") from None
-
-
-def _buffer(file: LaunchFile, o: Operand, placement: Placement, base: int) -> OperandBuffer:
-    dtype = DTYPES[o.dtype]
+    dtype = DTYPES[size.dtype]
     data = dtype.poisoned(dtype.nbytes(placement.elements))
-    if o.fill != "poison":
+    rule = _choose(file, f"operand {o.name} fill", o.fill, env)
+    if rule != "poison":
         seed = base if o.seed is None else base + o.seed
+        parameters = {
+            k: _value(file, f"operand {o.name} fill {k}", v, env) if isinstance(v, Expr) else v
+            for k, v in o.fill_parameters.items()
+        }
         try:
-            values = fills.make(o.fill, o.fill_parameters, seed, o.name, placement.shape)
+            values = fills.make(rule, parameters, seed, o.name, placement.shape)
         except KeyError:
             known = ", ".join(fills.FILLS)
             raise _bad(
-                file, f"operand {o.name}: unknown fill {o.fill!r} (known: {known})", plugin=True
+                file, f"operand {o.name}: unknown fill {rule!r} (known: {known})", plugin=True
             ) from None
         except (TypeError, ValueError) as e:
-            raise _bad(file, f"operand {o.name}: fill {o.fill}: {e}") from None
+            raise _bad(file, f"operand {o.name}: fill {rule}: {e}") from None
         if dtype.bits >= 8:
             width = dtype.bits // 8
             data.reshape(-1, width)[placement.positions] = dtype.encode(values).reshape(-1, width)
         else:
             background = np.zeros(placement.elements, values.dtype)
             data = dtype.encode(placement.scatter(values, background))
-    return OperandBuffer(o.name, o.role, data, o.dtype, placement.shape, placement)
+    spill = o.spill is not None and bool(_value(file, f"operand {o.name} spill", o.spill, env))
+    return OperandBuffer(o.name, o.role, data, size.dtype, placement.shape, placement, rule, spill)
 
 
 def _bad(file: LaunchFile, message: str, *, plugin: bool = False) -> BadInput:

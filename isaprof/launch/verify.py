@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from isaprof.errors import BadInput
 from isaprof.launch.expr import ExprError
-from isaprof.launch.references import REFERENCES, Case, ReferenceError_
+from isaprof.launch.references import Case, ReferenceError_, load_all
 
 if TYPE_CHECKING:
     from isaprof.launch.resolve import OperandBuffer, ResolvedLaunch
@@ -43,6 +43,7 @@ class Verification:
     nonfinite: int = 0  #: elements that are finite on one side only
     padding_written: int = 0  #: padding bytes that changed
     worst: str = ""  #: where the largest violation is: "C[3, 7]"
+    tolerance: str = ""  #: the rule that was applied, in words
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able; non-finite figures become None."""
@@ -76,7 +77,7 @@ def verify(
     if launch.file.reference is None:
         return Verification(None, total=total, message="not verified: the launch file names no reference")
     expected = _expected(launch, buffers)
-    tol = launch.file.tolerance
+    tol = launch.tolerance
     floor = tol.rel_floor
     if floor is None:
         refs = np.concatenate([e.reshape(-1).astype(np.float64) for e in expected.values()])
@@ -84,13 +85,16 @@ def verify(
         floor = 0.01 * float(np.sqrt(np.mean(refs**2))) if refs.size else 0.0
     floor = max(floor, float(np.finfo(np.float32).tiny))
     sums, counts = _Sums(), {"failed": 0, "unwritten": 0, "nonfinite": 0, "padding": 0, "checked": 0}
-    worst, by_poison = "", False
+    worst, by_poison, largest = "", False, 0.0
     for buffer in buffers:
         after = outputs[buffer.name]
         counts["padding"] += _padding_written(buffer, after)
         mask, guessed = _ran(launch, buffer, after, workgroups)
         by_poison |= guessed
-        where = _compare(buffer, after, expected[buffer.name], mask, launch, floor, sums, counts)
+        peak = _peak(expected[buffer.name])
+        largest = largest if buffer.name in tol.exact else max(largest, peak)
+        limits = (0.0, 0.0) if buffer.name in tol.exact else (tol.absolute(peak), tol.rtol)
+        where = _compare(buffer, after, expected[buffer.name], mask, limits, floor, sums, counts)
         worst = where or worst
     cosine = _cosine(sums)
     ok = counts["failed"] == 0 and counts["padding"] == 0 and counts["checked"] > 0
@@ -117,15 +121,17 @@ def verify(
     return Verification(
         ok, sums.max_abs if have else None, sums.max_rel if have else None, cosine, counts["checked"], total,
         message, floor, counts["failed"], counts["unwritten"], counts["nonfinite"], counts["padding"], worst,
+        tol.text(largest),
     )  # fmt: skip
 
 
 def _expected(launch: ResolvedLaunch, buffers: list[OperandBuffer]) -> dict[str, NDArray[Any]]:
     file = launch.file
-    function = REFERENCES.get(str(file.reference))
+    known = load_all()
+    function = known.get(str(file.reference))
     if function is None:
         raise BadInput(
-            f"unknown reference {file.reference!r} (known: {', '.join(sorted(REFERENCES))})",
+            f"unknown reference {file.reference!r} (known: {', '.join(sorted(known))})",
             path=file.origin,
             kind="bad_launch_file",
             hint="--plugin FILE.py may register more",
@@ -134,7 +140,8 @@ def _expected(launch: ResolvedLaunch, buffers: list[OperandBuffer]) -> dict[str,
     shapes = {o.name: o.shape for o in buffers}
     try:
         with np.errstate(all="ignore"):
-            expected = function(Case(inputs, dict(launch.shape), dict(file.reference_parameters), shapes))
+            case = Case(inputs, dict(launch.shape), dict(file.reference_parameters), shapes, launch.scalars)
+            expected = function(case)
     except (ReferenceError_, ValueError) as e:
         raise BadInput(f"[reference]: {e}", path=file.origin, kind="bad_launch_file") from None
     for name, shape in shapes.items():
@@ -153,13 +160,13 @@ def _compare(
     after: bytes,
     expected: NDArray[Any],
     mask: NDArray[np.bool_],
-    launch: ResolvedLaunch,
+    limits: tuple[float, float],
     floor: float,
     sums: _Sums,
     counts: dict[str, int],
 ) -> str:
     """Add one output to ``sums`` and ``counts``; returns the worst place if it is the worst so far."""
-    tol = launch.file.tolerance
+    atol, rtol = limits
     got = buffer.values(after).reshape(-1)
     want = expected.reshape(-1).astype(got.dtype if got.dtype == np.int64 else np.float64)
     index = np.flatnonzero(mask)
@@ -170,7 +177,7 @@ def _compare(
         same = (np.isnan(g) & np.isnan(w)) | (g == w)
         diff = np.where(finite, np.abs(g.astype(np.float64) - w.astype(np.float64)), np.inf)
         diff = np.where(same, 0.0, diff)
-        limit = tol.atol + tol.rtol * np.abs(w.astype(np.float64))
+        limit = atol + rtol * np.abs(w.astype(np.float64))
         bad = ~same & ~(diff <= limit)
         excess = np.where(bad, diff - np.where(np.isfinite(limit), limit, 0.0), 0.0)
     counts["failed"] += int(bad.sum())
@@ -194,6 +201,12 @@ def _compare(
     return ""
 
 
+def _peak(expected: NDArray[Any]) -> float:
+    """max|ref| over what is finite."""
+    values = np.abs(expected[np.isfinite(expected)])
+    return float(values.max()) if values.size else 0.0
+
+
 def _cosine(sums: _Sums) -> float | None:
     if not sums.compared:
         return None
@@ -213,7 +226,7 @@ def _poisoned(buffer: OperandBuffer, after: bytes) -> NDArray[np.bool_]:
 
 
 def _padding_written(buffer: OperandBuffer, after: bytes) -> int:
-    if buffer.placement.dense or buffer.type.bits < 8:
+    if buffer.spill or buffer.placement.dense or buffer.type.bits < 8:
         return 0
     width = buffer.type.bits // 8
     changed = (np.frombuffer(bytes(after), np.uint8) != buffer.data).reshape(-1, width)
@@ -231,17 +244,20 @@ def _ran(
     operand = launch.tiles.get(buffer.name)
     if operand is None or operand.tile is None:
         return ~_poisoned(buffer, after), True
-    mask = np.zeros(buffer.shape, np.bool_)
+    writers = np.zeros(buffer.shape, np.int32)
+    tile = operand.tile
     for x, y, z in workgroups:
         env = {**launch.env, "wg_x": x, "wg_y": y, "wg_z": z}
         try:
-            start = [e(env) for e in operand.tile.start]
-            size = [e(env) for e in operand.tile.size]
+            start = [e(env) for e in tile.start]
+            size = [e(env) for e in tile.size]
         except ExprError as error:
             raise BadInput(
                 f"operand {buffer.name}: the tile of workgroup {x},{y},{z}: {error}",
                 path=launch.file.origin,
                 kind="bad_launch_file",
             ) from None
-        mask[tuple(slice(max(0, s), max(0, s + k)) for s, k in zip(start, size, strict=True))] = True
-    return mask.reshape(-1), False
+        writers[tuple(slice(max(0, s), max(0, s + k)) for s, k in zip(start, size, strict=True))] += 1
+    # where several workgroups add to a tile, it is finished when all of them ran
+    needs = 1 if tile.needs is None else tile.needs(launch.env)
+    return writers.reshape(-1) >= needs, False
