@@ -7,7 +7,7 @@ an entry of its own, in the order in which the wave issued it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -103,14 +103,14 @@ class Flight:
         #: registers that may still change -> how many queue entries say so
         self._pending: dict[Reg, int] = {}
 
-    def retire(self, index: int) -> Iterator[Operation]:
+    def retire(self, index: int) -> list[Operation]:
         """Take out what the waits of ``index`` prove complete on all its counters."""
         done: list[Operation] = []
         for counter, n in self._replay.code[index].waits:
             queue = self.queues.get(counter)
             if queue and (n == 0 or (len(queue) > n and self._ordered(queue))):
                 done += self._drop(counter, queue, len(queue) - n)
-        return iter(done)
+        return done
 
     def uses(self, index: int, lanes: int | None = None) -> list[Use]:
         """Uses by ``index`` of what is outstanding; ``lanes``: those it reads and writes (None: all)."""
@@ -154,6 +154,13 @@ class Flight:
                 done += self._drop(counter, queue, 1)
         return op, done
 
+    def forget(self, op: Operation) -> None:
+        """Take no more notice of the registers of ``op``: its first use has been reported."""
+        for counter in op.left:
+            for _ in range(sum(o is op for o in self.queues[counter])):
+                self._unpend(op)
+        op.lanes = 0
+
     def _results(self, op: Operation) -> frozenset[Reg]:
         return self._replay.results[op.index] if op.lanes != 0 else frozenset()
 
@@ -162,19 +169,21 @@ class Flight:
 
     def _drop(self, counter: str, queue: list[Operation], n: int) -> list[Operation]:
         gone, queue[:n] = queue[:n], []
+        out: list[Operation] = []
         for op in gone:
-            for r in self._results(op):
-                if self._pending[r] == 1:
-                    del self._pending[r]
-                else:
-                    self._pending[r] -= 1
-        out = []
-        for op in gone:
+            self._unpend(op)
             if op not in queue:
                 op.left.discard(counter)
-                if not op.left:
+                if not op.left and op not in out:
                     out.append(op)
         return out
+
+    def _unpend(self, op: Operation) -> None:
+        for r in self._results(op):
+            if self._pending[r] == 1:
+                del self._pending[r]
+            else:
+                self._pending[r] -= 1
 
 
 def _apart(issued: int | None, now: int | None) -> bool:

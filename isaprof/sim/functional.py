@@ -111,7 +111,7 @@ def run(
     EnvironmentProblem when "fast" is asked for and cannot be had.
     """
     machine = machine_class(executor)(co, kernel, listing, launch)
-    chosen = _chosen(launch.grid, workgroups)
+    chosen = chosen_workgroups(launch.grid, workgroups)
     with np.errstate(all="ignore"):
         machine.run_all(chosen, trace, max_instructions, progress)
     slow = machine.fallbacks
@@ -169,7 +169,8 @@ def _say(text: str) -> None:
     print(f"isaprof: {text}", file=sys.stderr)
 
 
-def _chosen(grid: Dim3, workgroups: Sequence[Dim3] | None) -> Sequence[Dim3]:
+def chosen_workgroups(grid: Dim3, workgroups: Sequence[Dim3] | None) -> Sequence[Dim3]:
+    """The workgroups to run in dispatch order, None for all; UsageError for one outside the grid."""
     if workgroups is None:
         return _Grid(grid)
     for wg in workgroups:
