@@ -2,8 +2,9 @@
 
 File names are parsed from the right, since their prefix is free:
 ``<prefix>_<agent>_shader_engine_<se>_<dispatch>.att``,
-``<prefix>_<gfx>_code_object_id_<id>.out`` and
-``ui_output_agent_<agent>_dispatch_<dispatch>/`` (ROCm/rocm-systems,
+``<prefix>_<gfx>_code_object_id_<id>.out``,
+``ui_output_agent_<agent>_dispatch_<dispatch>/`` and
+``stats_ui_output_agent_<agent>_dispatch_<dispatch>.csv`` (ROCm/rocm-systems,
 projects/rocprofiler-sdk, att-tool).
 """
 
@@ -15,10 +16,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from isaprof.errors import BadInput
+from isaprof.parsers.stats_csv import NAME as STATS
 
 _ATT = re.compile(r"(?P<prefix>.*?)_?(?P<agent>\d+)_shader_engine_(?P<se>\d+)_(?P<dispatch>\d+)\.att$")
 _OBJECT = re.compile(r"(?P<prefix>.*?)_?(?P<arch>gfx[0-9a-f]+)_code_object_id_(?P<id>\d+)\.out$")
 _UI = re.compile(r"ui_output_agent_(?P<agent>\d+)_dispatch_(?P<dispatch>\d+)$")
+#: what device mode writes: a trace of no dispatch in particular
+_DEVICE = re.compile(r"(?P<prefix>.*?)_?(?P<agent>\d+)_shader_engine_(?P<se>\d+)\.att$")
+#: tables beside the traces, by the ends of their names
+_TABLES = {
+    "agent_info": "agent_info.csv", "kernel_trace": "kernel_trace.csv", "results": "results.json",
+    "rocpd": "results.db",
+}  # fmt: skip
 #: how deep below the given directory rocprofv3 puts its files (host name, pass_<n>, ...)
 _DEPTH = 3
 _MAX_ENTRIES = 200_000
@@ -32,6 +41,7 @@ class Dispatch:
     number: int
     att: dict[int, Path] = field(default_factory=dict)  #: shader engine -> raw buffer
     ui: Path | None = None
+    stats: Path | None = None  #: totals of each instruction
 
 
 @dataclass(slots=True)
@@ -40,7 +50,47 @@ class RocprofDirectory:
     dispatches: list[Dispatch] = field(default_factory=list)
     objects: dict[int, Path] = field(default_factory=dict)  #: code object id -> file
     archs: set[str] = field(default_factory=set)  #: from the names of the code object files
-    tables: dict[str, list[Path]] = field(default_factory=dict)  #: agent_info, kernel_trace
+    tables: dict[str, list[Path]] = field(default_factory=dict)  #: agent_info, kernel_trace, results, rocpd
+    device_traces: list[Path] = field(default_factory=list)  #: .att files that name no dispatch
+
+
+def of_file(path: Path) -> RocprofDirectory | None:
+    """What lies around one file of rocprofv3's output, with no other dispatch than the file's own.
+
+    None where the name is none of rocprofv3's.
+    """
+    name = path.name
+    if name in ("code.json", "filenames.json", "occupancy.json") and is_ui_output(path.parent):
+        return scan(path.parent)
+    stats, att = STATS.match(name), _ATT.match(name)
+    results = name.endswith(("results.json", ".db", "kernel_trace.csv"))
+    if not (stats or att or results):
+        return None
+    if stats and not any(p != path for p in _listed(path.parent)):
+        return _only_stats(path, stats)
+    out = scan(path.parent)
+    for m in (stats, att):
+        if m:
+            key = (int(m["agent"]), int(m["dispatch"]))
+            out.dispatches = [d for d in out.dispatches if (d.agent, d.number) == key]
+    if stats:  # the totals were asked for, not the waves beside them
+        return _only_stats(path, stats, out)
+    out.path = path
+    return out
+
+
+def _only_stats(path: Path, name: re.Match[str], around: RocprofDirectory | None = None) -> RocprofDirectory:
+    out = around or RocprofDirectory(path)
+    out.path = path
+    out.dispatches = [Dispatch(int(name["agent"]), int(name["dispatch"]), stats=path)]
+    return out
+
+
+def _listed(path: Path) -> list[Path]:
+    try:
+        return list(path.iterdir())
+    except OSError:
+        return []
 
 
 def is_ui_output(path: Path) -> bool:
@@ -114,6 +164,14 @@ def _collect(
         elif m := _OBJECT.match(name):
             out.archs.add(m["arch"])
             _once(out.objects.setdefault(int(m["id"]), p), p, f"code object {m['id']}", lenient=lenient)
+        elif _DEVICE.match(name):
+            out.device_traces.append(p)
+        elif m := STATS.match(name):
+            key = (int(m["agent"]), int(m["dispatch"]))
+            if only in (None, key):
+                d = found.setdefault(key, Dispatch(*key))
+                d.stats = d.stats or p
+                _once(d.stats, p, f"totals of dispatch {key[1]}", lenient=lenient)
         elif (m := _UI.match(name)) and p.is_dir():
             key = (int(m["agent"]), int(m["dispatch"]))
             if only is None:
@@ -121,8 +179,8 @@ def _collect(
                 d.ui = d.ui or p
                 _once(d.ui, p, f"dispatch {key[1]}")
         else:
-            for table in ("agent_info", "kernel_trace"):
-                if name.endswith(f"{table}.csv"):
+            for table, ending in _TABLES.items():
+                if name.endswith(ending):
                     out.tables.setdefault(table, []).append(p)
 
 

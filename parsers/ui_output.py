@@ -19,12 +19,18 @@ from numpy.typing import NDArray
 from isaprof.errors import BadInput
 from isaprof.parsers.jsonfile import INT_MAX, Fields, inside, load_json
 from isaprof.parsers.sqtt.model import Cat, State
+from isaprof.parsers.untraced import nothing_attributed
+from isaprof.parsers.wave_json import Rows, WaveFile, int_rows, open_wave
 
 I64 = NDArray[np.int64]
 _KIND = "bad_ui_output"
 _HINT = "copy the directory again, or decode the raw .att files of the run with --decoder isaprof"
 _INT32 = (1 << 31) - 1
 _MAX = {"se": 1024, "simd": 4, "slot": 64}
+#: rows of waves that are kept in memory, bytes; more are read from their files again when needed
+KEPT = 1 << 26
+#: column ServiceType of code.json: 0 thread trace, others PC sampling
+_SERVICE = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +51,12 @@ class CodeRow:
 
 @dataclass(slots=True)
 class UiWave:
-    """One traced wave: columns of equal length (cycles); ``line`` 0 = unknown address."""
+    """One traced wave. Times are cycles of its engine.
+
+    ``rows`` gives its instructions as arrays of the columns time, category,
+    stall, duration, line (0 = unknown address), ``timeline`` its states as
+    arrays of state, duration: piece by piece, again on every call.
+    """
 
     se: int
     cu: int
@@ -53,12 +64,10 @@ class UiWave:
     slot: int
     begin: int
     end: int
-    time: I64
-    category: I64
-    stall: I64
-    duration: I64
-    line: I64
-    states: list[tuple[State, int]]
+    instructions: int  #: number of rows
+    unknown: int  #: rows without a line
+    rows: Rows
+    timeline: Rows
 
 
 @dataclass(slots=True)
@@ -77,14 +86,21 @@ class UiOutput:
     realtime: dict[int, I64] = field(default_factory=dict)  #: engine -> rows of shader clock, realtime
     realtime_hz: int | None = None
     shaderdata: dict[int, I64] = field(default_factory=dict)  #: engine -> rows of time, value
+    #: engine -> rows of time, duration, category: memory instructions of the other SIMDs (gfx11 and later)
+    other_simd: dict[int, I64] = field(default_factory=dict)
+    workgroup: tuple[int, int, int] | None = None  #: threads, where dispatch events agree on it
+    has_totals: bool = True  #: the code rows carry sums
+    other_simd_known: bool = False  #: the writer knows other_simd files: decoder 0.1.5 or later
 
 
 def read_ui_output(path: Path, progress: Callable[[int, int], None] | None = None) -> UiOutput:
     """Read the directory ``path``.
 
     Raises BadInput: ``missing_file`` (a file named by filenames.json or an
-    index file is absent), ``code_null`` (the decoder attributed nothing) or
-    ``bad_ui_output`` (values of the wrong type), naming file and key.
+    index file is absent), ``code_null``, ``target_cu_empty`` or
+    ``wrong_se_mask`` (the decoder attributed nothing), ``pc_sampling`` (no
+    thread trace) or ``bad_ui_output`` (values of the wrong type), naming file
+    and key.
     """
     file = path / "filenames.json"
     if not file.is_file():
@@ -99,37 +115,49 @@ def read_ui_output(path: Path, progress: Callable[[int, int], None] | None = Non
     if not all(isinstance(n, str) for n in names):
         raise f.bad("counter_names must hold strings")
     version = f.value.get("version")
+    if f.value.get("thread_trace") is False:
+        raise _pc_sampling(file)
+    wave_files = list(_wave_files(f))
     out = UiOutput(
         path,
         f.need_integer("gfxip", low=0, high=99),
         version if isinstance(version, str) else "",
         [n.split(":", 1)[0] for n in names],
-        _read_code(path / "code.json"),
+        [],
+        other_simd_known="other_simd_filenames" in f.value,
     )
-    wave_files = list(_wave_files(f))
+    _read_occupancy(path / "occupancy.json", out)
+    out.code = _read_code(path / "code.json", out, traced=bool(wave_files))
+    lines = np.unique(np.array([r.line for r in out.code], np.int64))
+    kept = 0
     for n, (se, simd, slot, name) in enumerate(wave_files):
-        out.waves.append(_read_wave(file, se, simd, slot, name))
+        wave, size = _read_wave(file, (se, simd, slot), name, lines, keep=kept < KEPT)
+        kept += size
+        out.waves.append(wave)
         if progress is not None:
             progress(n + 1, len(wave_files))
-    _read_occupancy(path / "occupancy.json", out)
     _read_optional(path, f, out)
     return out
 
 
-def _read_code(path: Path) -> list[CodeRow]:
+def _pc_sampling(path: Path) -> BadInput:
+    return BadInput(
+        "holds PC sampling results, no thread trace",
+        path=path,
+        kind="pc_sampling",
+        hint="rocprofv3 --att -d DIR -- APP   records a thread trace",
+    )
+
+
+def _read_code(path: Path, out: UiOutput, *, traced: bool) -> list[CodeRow]:
     if not path.is_file():
         raise BadInput("no such file", path=path, kind="missing_file", hint=f"ls {path.parent}")
     f = Fields(load_json(path, kind=_KIND, hint=_HINT), path, "", kind=_KIND, hint=_HINT)
     if f.value.get("code") is None:
-        raise BadInput(
-            'holds no code ("code": null): the decoder attributed no instruction to any wave',
-            path=path,
-            kind="code_null",
-            hint="record again so that waves run on the traced CU (larger grid, another --att-target-cu, "
-            "wider --att-shader-engine-mask), or try --decoder isaprof on the raw .att files",
-        )
+        raise nothing_attributed(path, out.occupancy, traced=traced, raw=path.parent.parent)
     rows: list[CodeRow] = []
     label: str | None = None
+    sampled = 0
     for i, row in enumerate(f.need("code", list)):
         where = f"code[{i}]"
         if not isinstance(row, list) or len(row) < 10:
@@ -146,6 +174,9 @@ def _read_code(path: Path) -> list[CodeRow]:
         )
         rows.append(CodeRow(line, codeobj, vaddr, text, label, source or None, hits, latency, stall, idle))
         label = None
+        sampled += len(row) > _SERVICE and row[_SERVICE] in (1, 2)
+    if rows and sampled == len(rows):
+        raise _pc_sampling(path)
     if len({r.line for r in rows}) != len(rows):
         raise f.bad("two rows have the same LineNumber")
     return rows
@@ -174,7 +205,10 @@ def _numbered(f: Fields, value: Any, level: str) -> list[tuple[int, Any]]:
     return sorted(out)
 
 
-def _read_wave(index: Path, se: int, simd: int, slot: int, name: str) -> UiWave:
+def _read_wave(
+    index: Path, at: tuple[int, int, int], name: str, lines: I64, *, keep: bool
+) -> tuple[UiWave, int]:
+    """One wave, all its rows checked, and how many bytes of rows it keeps in memory."""
     path = inside(index, name, lambda m: BadInput(m, path=index, kind=_KIND, hint=_HINT))
     if not path.is_file():
         raise BadInput(
@@ -183,37 +217,43 @@ def _read_wave(index: Path, se: int, simd: int, slot: int, name: str) -> UiWave:
             kind="missing_file",
             hint=f"ls {path.parent}",
         )
-    top = Fields(load_json(path, kind=_KIND, hint=_HINT), path, "", kind=_KIND, hint=_HINT)
-    w = Fields(top.need("wave", dict), path, "wave", kind=_KIND, hint=_HINT)
-    rows = int_rows(w.optional("instructions", list), 5, w, "wave.instructions")
-    timeline = int_rows(w.optional("timeline", list), 2, w, "wave.timeline")
+    wave = open_wave(path, kind=_KIND, hint=_HINT)
+    w = Fields(wave.top.need("wave", dict), path, "wave", kind=_KIND, hint=_HINT)
     begin, end = w.need_integer("begin"), w.need_integer("end")
     if end < begin:
         raise w.bad(f"wave.end = {end} is before wave.begin = {begin}")
-    for column, low, high in ((1, 0, len(Cat) - 1), (2, 0, INT_MAX), (3, 0, INT_MAX)):
-        _check_range(w, rows[:, column], low, high, f"wave.instructions column {column}")
-    _check_range(w, timeline[:, 0], 0, len(State) - 1, "wave.timeline state")
-    _check_range(w, timeline[:, 1], 0, INT_MAX, "wave.timeline duration")
-    return UiWave(
-        se, w.need_integer("cu", low=0, high=1 << 16), simd, slot, begin, end,
-        rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3], rows[:, 4],
-        [(State(s), n) for s, n in timeline.tolist()],
-    )  # fmt: skip
+    se, simd, slot = at
+    where = (se, w.need_integer("cu", low=0, high=1 << 16), simd, slot, begin, end)
+    rows_held, states_held = [], []
+    count = unknown = 0
+    for rows in wave.instructions():
+        for column, high in ((1, len(Cat) - 1), (2, INT_MAX), (3, INT_MAX)):
+            _check_range(w, rows[:, column], 0, high, f"wave.instructions column {column}")
+        strange = rows[(rows[:, 4] > 0) & ~np.isin(rows[:, 4], lines), 4]
+        if len(strange):
+            raise w.bad(f"wave.instructions names line {strange[0]}, which code.json does not have")
+        count += len(rows)
+        unknown += int((rows[:, 4] <= 0).sum())
+        if keep:
+            rows_held.append(rows)
+            keep = count * rows.itemsize * 5 <= KEPT
+    if not keep:
+        rows_held.clear()
+    for rows in wave.timeline():
+        _check_range(w, rows[:, 0], 0, len(State) - 1, "wave.timeline state")
+        _check_range(w, rows[:, 1], 0, INT_MAX, "wave.timeline duration")
+        if keep:
+            states_held.append(rows)
+    if keep:
+        size = sum(x.nbytes for x in (*rows_held, *states_held))
+        return UiWave(*where, count, unknown, lambda: iter(rows_held), lambda: iter(states_held)), size
+    if wave.large:
+        return UiWave(*where, count, unknown, wave.instructions, wave.timeline), 0
 
+    def again() -> WaveFile:
+        return open_wave(path, kind=_KIND, hint=_HINT)
 
-def int_rows(value: list[Any] | None, columns: int, f: Fields, name: str) -> I64:
-    """A list of rows of at least ``columns`` integers as an int64 array (n, columns)."""
-    if not value:
-        return np.zeros((0, columns), np.int64)
-    try:
-        out = np.array([row[:columns] for row in value])
-    except (ValueError, TypeError, OverflowError):
-        raise f.bad(f"{name} must be a list of rows of {columns} integers") from None
-    if out.ndim != 2 or out.shape[1] != columns or out.dtype.kind not in "iu":
-        raise f.bad(f"{name} must be a list of rows of {columns} integers that fit 64 bits")
-    if out.dtype.kind == "u" and out.max() > INT_MAX:
-        raise f.bad(f"{name} holds an integer beyond 63 bits")
-    return out.astype(np.int64)
+    return UiWave(*where, count, unknown, lambda: again().instructions(), lambda: again().timeline()), 0
 
 
 def _check_range(f: Fields, column: I64, low: int, high: int, name: str) -> None:
@@ -238,6 +278,14 @@ def _read_occupancy(path: Path, out: UiOutput) -> None:
     for key, value in (f.optional("dispatches", dict) or {}).items():
         if key.isascii() and key.isdecimal() and len(key) < 10 and isinstance(value, str):
             out.kernels[int(key)] = value
+    sizes = set()
+    for events in (f.optional("events", dict) or {}).values():
+        for e in events if isinstance(events, list) else ():
+            if isinstance(e, dict) and e.get("kind") == "dispatch":
+                sizes.add(tuple(n if isinstance(n := e.get(f"thread_dim_{a}"), int) else 0 for a in "xyz"))
+    if len(sizes) == 1:
+        x, y, z = sizes.pop()
+        out.workgroup = (x, y, z) if all(0 < n <= 1 << 16 for n in (x, y, z)) else None
 
 
 def _read_optional(path: Path, f: Fields, out: UiOutput) -> None:
@@ -261,20 +309,28 @@ def _read_optional(path: Path, f: Fields, out: UiOutput) -> None:
             number = key.removeprefix("SE")
             if key != number and number.isascii() and number.isdecimal() and isinstance(value, list):
                 out.realtime[int(number)] = int_rows(value, 2, g, key)
-    for se, entries in (f.optional("shaderdata_filenames", dict) or {}).items():
+    out.shaderdata = _by_engine(f, "shaderdata_filenames", "records", 2)
+    out.other_simd = _by_engine(f, "other_simd_filenames", "instructions", 3)
+    for rows in out.other_simd.values():
+        _check_range(f, rows[:, 2], 0, len(Cat) - 1, "instructions column 2 of an other_simd file")
+
+
+def _by_engine(f: Fields, key: str, records: str, columns: int) -> dict[int, I64]:
+    """Rows of the files that ``key`` of filenames.json names for each engine."""
+    out: dict[int, I64] = {}
+    for se, entries in (f.optional(key, dict) or {}).items():
         if not (se.isascii() and se.isdecimal() and len(se) < 6 and isinstance(entries, list)):
-            raise f.bad("shaderdata_filenames must be {engine: [[file, begin, end], ...]}")
-        parts = [_shaderdata(f, e) for e in entries]
+            raise f.bad(f"{key} must be {{engine: [[file, begin, end], ...]}}")
+        parts = []
+        for entry in entries:
+            if not isinstance(entry, list) or not entry or not isinstance(entry[0], str):
+                raise f.bad(f"{key}: an entry must be [file, begin, end]")
+            file = inside(f.path, entry[0], f.bad)
+            g = Fields(load_json(file, kind=_KIND, hint=_HINT), file, "", kind=_KIND, hint=_HINT)
+            parts.append(int_rows(g.optional(records, list), columns, g, records))
         if parts:
-            out.shaderdata[int(se)] = np.concatenate(parts)
-
-
-def _shaderdata(f: Fields, entry: Any) -> I64:
-    if not isinstance(entry, list) or not entry or not isinstance(entry[0], str):
-        raise f.bad("shaderdata_filenames: an entry must be [file, begin, end]")
-    file = inside(f.path, entry[0], f.bad)
-    g = Fields(load_json(file, kind=_KIND, hint=_HINT), file, "", kind=_KIND, hint=_HINT)
-    return int_rows(g.optional("records", list), 2, g, "records")
+            out[int(se)] = np.concatenate(parts)
+    return out
 
 
 __all__ = ["CodeRow", "UiOutput", "UiWave", "read_ui_output"]

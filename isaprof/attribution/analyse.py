@@ -34,6 +34,7 @@ def analyse(capture: Capture) -> Analysis:
     from isaprof.attribution.rollup import roll_up
     from isaprof.attribution.segments import make_segments
     from isaprof.attribution.static import Cls, static_code
+    from isaprof.attribution.totals import with_totals
 
     code = static_code(capture)
     records = read_records(capture)
@@ -43,4 +44,4 @@ def analyse(capture: Capture) -> Analysis:
     slices = explain(code, records, tiles.window, simulated, extra_passes(capture, records))
     segments = make_segments(code, records, tiles, slices, simulated)
     segments = blame_barriers(code, records, segments)
-    return roll_up(capture, code, records, tiles, segments)
+    return with_totals(capture, roll_up(capture, code, records, tiles, segments))

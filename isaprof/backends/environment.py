@@ -132,9 +132,14 @@ def rocprofv3(environ: Environ, *, root: Path = Path("/")) -> Finding:
         return Finding(name, HARDWARE, False, "not on PATH, nor in ROCM_PATH, ROCM_HOME, /opt/rocm", fix)
     version = re.search(r"version\s*:?\s*([\w.]+)", _output([path, "--version"]))
     detail = f"{version[1] if version else 'version unknown'}, {path}"
-    if "--att" not in _output([path, "--help"]):
+    if not rocprofv3_has_att(path):
         return Finding(name, HARDWARE, False, f"{detail}, does not know --att", fix)
     return Finding(name, HARDWARE, True, f"{detail}, supports --att")
+
+
+def rocprofv3_has_att(path: str) -> bool:
+    """Whether this rocprofv3 can record thread traces (ROCm 7.0 and newer)."""
+    return "--att" in _output([path, "--help"])
 
 
 def find_decoder(environ: Environ = os.environ, *, root: Path = Path("/")) -> Path | str | None:

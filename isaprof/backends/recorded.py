@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -19,7 +19,7 @@ from isaprof.errors import BadInput, UsageError
 from isaprof.parsers.sqtt.engine import decode_engine
 from isaprof.parsers.sqtt.records import EngineTrace
 
-DECODERS = ("auto", "isaprof", "ui")
+DECODERS = ("auto", "isaprof", "rocprof", "ui")
 
 #: kinds of a whole buffer that holds nothing: the engine was idle or disabled
 _EMPTY_KINDS = frozenset({"empty_trace", "zero_buffer"})
@@ -71,17 +71,23 @@ class RecordedTrace:
 def open_recording(path: str | Path) -> Recorded:
     """Recognise ``path``: a trace folder, a rocprofv3 output directory or a ui_output directory.
 
-    Raises BadInput (not_found, empty_folder, no_trace, bad_meta, several_runs).
+    One file of rocprofv3's output (a stats CSV, an .att file, ...) stands for
+    what belongs to it. Raises BadInput (not_found, empty_folder, no_trace,
+    bad_meta, several_runs, and what :mod:`isaprof.backends.absent` knows).
     """
+    from isaprof.backends.absent import absent
     from isaprof.backends.recorded_folder import FolderRecording
     from isaprof.backends.recorded_rocprof import RocprofRecording
-    from isaprof.parsers.rocprof_dir import scan
+    from isaprof.parsers.rocprof_dir import of_file, scan
     from isaprof.parsers.trace_folder import META
 
     path = Path(path)
     if not path.exists():
         raise BadInput("no such file or directory", path=path, kind="not_found", hint=f"ls {path.parent}")
     if not path.is_dir():
+        around = of_file(path)
+        if around is not None and around.dispatches:
+            return RocprofRecording(path, around)
         raise BadInput(
             "is a file; the folder it lies in is needed, since a trace alone names no code",
             path=path,
@@ -95,7 +101,7 @@ def open_recording(path: str | Path) -> Recorded:
     found = scan(path)
     if found.dispatches:
         return RocprofRecording(path, found)
-    raise _nothing(path)
+    raise absent(found) or _nothing(path)
 
 
 def _nothing(path: Path) -> BadInput:
@@ -179,6 +185,8 @@ def decode_all(
 
     out: dict[int, EngineTrace] = {}
     first: BadInput | None = None
+    lost: list[int] = []
+    total = 0
     for n, (se, path) in enumerate(buffers):
         data = read_bytes(path, "trace buffer")
         try:
@@ -186,8 +194,14 @@ def decode_all(
         except BadInput as e:
             first = first or e
             kind = "empty_engine" if e.kind in _EMPTY_KINDS else "undecodable"
+            lost.append(len(warnings))
             warnings.append(Warning_(kind, f"engine {se}: {e.message}", len(data), "bytes", se))
+        total += len(data)
         progress(n + 1, len(buffers), "decoding engines")
+    for i in lost:  # what share that is, is known only now
+        w = warnings[i]
+        share = f"; that is {(w.amount or 0) / max(total, 1):.0%} of the trace, the other engines are kept"
+        warnings[i] = replace(w, message=w.message + share)
     if not out:
         raise first or BadInput("no trace buffer", kind="no_trace")
     generations = {t.header.generation.name for t in out.values()}

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from isaprof import arch as targets
 from isaprof.backends.protocol import Progress, RawCapture, no_progress
 from isaprof.backends.recorded import DispatchInfo, decode_all
+from isaprof.backends.rocprof_totals import assemble_totals, old_decoder
 from isaprof.backends.rocprof_ui import assemble_ui, generation_name
 from isaprof.backends.sqtt import LoadedCode, Recording, assemble, check_generation
 from isaprof.capture.model import Warning_
 from isaprof.codeobj.elf import CodeObject
 from isaprof.errors import BadInput, UsageError
 from isaprof.parsers.jsonfile import load_json
+from isaprof.parsers.rocpd import read_rocpd
 from isaprof.parsers.rocprof_dir import Dispatch, RocprofDirectory
-from isaprof.parsers.sqtt.records import LoadedObject
+from isaprof.parsers.rocprof_runs import Runs, read_results, read_tables
+from isaprof.parsers.sqtt.records import EngineTrace, LoadedObject
+from isaprof.parsers.stats_csv import read_stats
 from isaprof.parsers.trace_folder import read_bytes
-from isaprof.parsers.ui_output import UiOutput, read_ui_output
+from isaprof.parsers.ui_output import CodeRow, read_ui_output
+from isaprof.parsers.untraced import populated, retarget, widen
 
 #: mnemonics that exist only in one target of a family: evidence where nothing names the target
 _EVIDENCE: dict[str, tuple[str, ...]] = {
@@ -31,11 +37,6 @@ _EVIDENCE: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 #: the target taken for a family without evidence (with a warning)
 _DEFAULT = {"gfx9": "gfx942", "gfx11": "gfx1100", "gfx12": "gfx1200"}
-_MAX_CSV_FIELD = 1 << 24
-#: columns of the agent table that go into the capture
-_DEVICE_KEYS = (
-    "Name", "Product_Name", "Cu_Count", "Simd_Count", "Num_Xcc", "Max_Waves_Per_Simd", "Wave_Front_Size",
-)  # fmt: skip
 
 
 class RocprofRecording:
@@ -44,6 +45,7 @@ class RocprofRecording:
     def __init__(self, path: Path, found: RocprofDirectory) -> None:
         self.path = path
         self.found = found
+        self.notes: list[Warning_] = []  #: files beside the traces that could not be read
 
     @property
     def dispatches(self) -> tuple[DispatchInfo, ...]:
@@ -57,8 +59,15 @@ class RocprofRecording:
                 return next(str(r[0]).lstrip("; ") for r in rows if str(r[0]).startswith(";"))
             except (BadInput, KeyError, TypeError, IndexError, StopIteration):
                 pass
-        names = {r["Kernel_Name"] for r in self._trace_rows(d) if r.get("Kernel_Name")}
-        return names.pop() if len(names) == 1 else None
+        names = {r.kernel for r in self.runs.of(d.number, d.agent)} - {None}
+        if len(names) == 1:
+            return names.pop()
+        if d.stats is not None and not d.att:
+            try:
+                return next((r.label for r in read_stats(d.stats) if r.label), None)
+            except BadInput:
+                pass
+        return None
 
     def _waves(self, d: Dispatch) -> int | None:
         if d.ui is None:
@@ -79,10 +88,11 @@ class RocprofRecording:
                 hint=f"isaprof import {same[0].ui or self.path}",
             )
         d = same[0]
-        use_ui = d.ui is not None if decoder == "auto" else decoder == "ui"
-        if use_ui and d.ui is None:
+        decoded = d.ui is not None or d.stats is not None
+        use_ui = d.ui is not None or not d.att if decoder == "auto" else decoder == "ui"
+        if use_ui and not decoded:
             raise UsageError(
-                f"dispatch {number} has no ui_output directory",
+                f"dispatch {number} has neither a ui_output directory nor a stats file",
                 path=self.path,
                 hint=f"isaprof import {self.path} --dispatch {number} --decoder isaprof",
             )
@@ -92,61 +102,81 @@ class RocprofRecording:
                 path=self.path,
                 hint=f"isaprof import {self.path} --dispatch {number} --decoder ui",
             )
-        return self._read_ui(d, arch, progress) if use_ui else self._read_raw(d, arch, progress)
+        if not use_ui:
+            return self._read_raw(d, arch, progress, decoder)
+        return self._read_ui(d, arch, progress) if d.ui is not None else self._read_stats(d, arch)
 
     # -- AMD's decode -------------------------------------------------------
     def _read_ui(self, d: Dispatch, arch: str | None, progress: Progress) -> RawCapture:
         assert d.ui is not None
         ui = read_ui_output(d.ui, lambda n, total: progress(n, total, "reading wave files"))
-        warnings: list[Warning_] = []
-        ids = {r.codeobj for r in ui.code}
-        objects = [o for o in map(self._load, sorted(ids & set(self.found.objects))) if o is not None]
-        target = arch or next((o.co.arch for o in objects), None) or self._named(ui)
-        if target is None:
-            target = self._guess(ui)
-            warnings.append(
-                Warning_("arch_assumed", f"nothing names the GPU target, {target} is taken (see --arch)")
-            )
+        objects = self._objects(ui.code)
+        target, warnings = self._target(arch, objects, ui.code, generation_name(ui), ui.path)
+        launch = self._launch(d)
         return assemble_ui(
             ui, target, objects,
-            dispatch=self._dispatch(d), launch=self._launch(d), device=self._device(target),
-            warnings=warnings, progress=progress,
+            dispatch=self._dispatch(d), launch=launch, device=self._device(target),
+            warnings=[*warnings, *old_decoder(ui), *self.notes], progress=progress,
         )  # fmt: skip
 
-    def _named(self, ui: UiOutput) -> str | None:
+    def _read_stats(self, d: Dispatch, arch: str | None) -> RawCapture:
+        """The totals alone: code and sums, no wave and no record."""
+        assert d.stats is not None
+        code = read_stats(d.stats)
+        objects = self._objects(code)
+        target, warnings = self._target(arch, objects, code, None, d.stats)
+        launch = self._launch(d)
+        return assemble_totals(
+            code, target, objects,
+            dispatch=self._dispatch(d), launch=launch, device=self._device(target),
+            warnings=[*warnings, *self.notes],
+        )  # fmt: skip
+
+    def _objects(self, code: Sequence[CodeRow]) -> list[LoadedCode]:
+        """The code object files that hold the code."""
+        ids = {r.codeobj for r in code}
+        return [self._load(i) for i in sorted(ids & set(self.found.objects))]
+
+    def _target(
+        self,
+        arch: str | None,
+        objects: Sequence[LoadedCode],
+        code: Sequence[CodeRow],
+        generation: str | None,
+        path: Path,
+    ) -> tuple[str, list[Warning_]]:
+        """The GPU target, and a warning where nothing names it. ``generation``: None where it is unknown."""
+        target = arch or next((o.co.arch for o in objects), None) or self._named(generation)
+        if target is not None:
+            return target, []
+        target = _guess(code, generation)
+        if not target:
+            what = "nothing names the GPU target" + (f" of this {generation} trace" if generation else "")
+            hint = f"isaprof import {path} --arch gfx1030   (your target)"
+            raise BadInput(what, path=path, kind="arch_unknown", hint=hint)
+        message = f"nothing names the GPU target, {target} is taken (see --arch)"
+        return target, [Warning_("arch_assumed", message)]
+
+    def _named(self, generation: str | None) -> str | None:
         """Target from the code object file names or the agent table, if it is one of this generation."""
-        names = self.found.archs or {n for r in self._agents() if (n := r.get("Name", "")).startswith("gfx")}
-        fitting = {n for n in names if _generation(n) == generation_name(ui)}
+        names = self.found.archs or {str(d.get("name")) for d in self.runs.devices}
+        fitting = {n for n in names if (g := _generation(n)) and generation in (None, g)}
         return fitting.pop() if len(fitting) == 1 else None
 
-    def _guess(self, ui: UiOutput) -> str:
-        for target, mnemonics in _EVIDENCE.items():
-            if targets.generation(target) == generation_name(ui) and any(
-                r.text.startswith(mnemonics) for r in ui.code
-            ):
-                return target
-        target = _DEFAULT.get(generation_name(ui), "")
-        if not target:
-            raise BadInput(
-                f"gfxip {ui.gfxip}, and nothing names the GPU target",
-                path=ui.path,
-                kind="arch_unknown",
-                hint=f"isaprof import {ui.path} --arch gfx1030   (your target)",
-            )
-        return target
-
     # -- raw traces ---------------------------------------------------------
-    def _read_raw(self, d: Dispatch, arch: str | None, progress: Progress) -> RawCapture:
+    def _read_raw(self, d: Dispatch, arch: str | None, progress: Progress, decoder: str) -> RawCapture:
         warnings: list[Warning_] = []
         buffers = sorted(d.att.items())
-        engines = decode_all(buffers, warnings, progress)
+        try:
+            engines = decode_all(buffers, warnings, progress)
+        except BadInput as e:
+            raise self._no_trace(e) if e.kind == "bad_header" else e from None
         loaded: dict[int, LoadedObject] = {o.id: o for t in engines.values() for o in t.objects}
         objects: list[LoadedCode] = []
         for ident in sorted(self.found.objects):
             o = self._load(ident)
-            if o is not None:
-                o.base = loaded[ident].address if ident in loaded else None
-                objects.append(o)
+            o.base = loaded[ident].address if ident in loaded else self.runs.bases.get(ident)
+            objects.append(o)
         if not objects:
             raise BadInput(
                 "no code object file (*_code_object_id_<id>.out) beside the .att files",
@@ -162,71 +192,90 @@ class RocprofRecording:
             dispatch=self._dispatch(d), launch=self._launch(d), device=self._device(home.co.arch),
             warnings=warnings,
         )  # fmt: skip
+        rec.warnings.extend(self.notes)
+        waves = [(se, w) for se, t in engines.items() for w in t.waves]
+        if not waves:
+            raise self._no_waves(engines)
+        if not any(len(w.records) or w.target for _, w in waves):
+            units = Counter((se, w.cu) for se, w in waves)
+            unit = next(iter(engines.values())).header
+            raise BadInput(
+                f"no wave ran on the target, {unit.unit} {unit.target_cu} (harvested, or never populated); "
+                + populated(units),
+                path=self.path,
+                kind="target_cu_empty",
+                hint=retarget(units),
+            )
         return assemble(rec, progress)
 
-    def _load(self, ident: int) -> LoadedCode | None:
+    def _no_waves(self, engines: Mapping[int, EngineTrace]) -> BadInput:
+        numbers = sorted(engines)
+        traced = f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else f"{numbers[0]}"
+        return BadInput(
+            f"no wave of any kernel ran on the traced shader engines ({traced})",
+            path=self.path,
+            kind="wrong_se_mask",
+            hint=widen(),
+        )
+
+    @staticmethod
+    def _no_trace(e: BadInput) -> BadInput:
+        """What AMD's decoder calls INVALID_SHADER_DATA: its aqlprofile wrote no header that fits."""
+        return BadInput(
+            f"{e.message} (INVALID_SHADER_DATA: aqlprofile and trace decoder of different ROCm releases)",
+            path=e.path,
+            offset=e.offset,
+            kind="invalid_shader_data",
+            hint="apt-get install --only-upgrade -y rocprofiler-sdk hsa-amd-aqlprofile   "
+            "from ROCm 7.0 or newer, then record again",
+        )
+
+    def _load(self, ident: int) -> LoadedCode:
         path = self.found.objects[ident]
         data = read_bytes(path, "code object")
         co = CodeObject.from_bytes(data, path=path)
         return LoadedCode(ident, data, co, path.name, None)
 
-    # -- tables beside the trace -------------------------------------------
+    # -- facts beside the trace ---------------------------------------------
     def _dispatch(self, d: Dispatch) -> dict[str, Any]:
-        rows = self._trace_rows(d)
-        duration = None
-        if len(rows) == 1:
-            begin, end = (_int(rows[0].get(k)) for k in ("Start_Timestamp", "End_Timestamp"))
-            duration = (
-                (end - begin) / 1000 if begin is not None and end is not None and end >= begin else None
-            )
+        durations = {r.duration_us for r in self.runs.of(d.number, d.agent)} - {None}
+        duration = durations.pop() if len(durations) == 1 else None
         return {"id": d.number, "agent": d.agent, "duration_us": duration}
 
     def _launch(self, d: Dispatch) -> dict[str, Any]:
-        """Grid (workgroups) and workgroup from the kernel trace table, where its rows agree."""
-        shapes = set()
-        for r in self._trace_rows(d):
-            sizes = [_int(r.get(f"{what}_Size_{a}")) for what in ("Workgroup", "Grid") for a in "XYZ"]
-            if all(s is not None and s > 0 for s in sizes):
-                shapes.add(tuple(s or 0 for s in sizes))
+        """Grid (workgroups) and workgroup, where those that tell it agree."""
+        runs = self.runs.of(d.number, d.agent)
+        shapes = {(r.grid, r.workgroup) for r in runs if r.grid is not None and r.workgroup is not None}
         if len(shapes) != 1:
             return {}
-        wx, wy, wz, gx, gy, gz = shapes.pop()
-        return {"grid": [-(-gx // wx), -(-gy // wy), -(-gz // wz)], "workgroup": [wx, wy, wz]}
-
-    def _trace_rows(self, d: Dispatch) -> list[dict[str, str]]:
-        return [r for r in self._csv("kernel_trace") if r.get("Dispatch_Id") == str(d.number)]
-
-    def _agents(self) -> Iterator[dict[str, str]]:
-        return (r for r in self._csv("agent_info") if r.get("Agent_Type") == "GPU")
+        ((grid, workgroup),) = shapes
+        return {k: list(v) for k, v in (("grid", grid), ("workgroup", workgroup)) if v is not None}
 
     def _device(self, target: str) -> dict[str, Any]:
-        row = next((r for r in self._agents() if r.get("Name") == target), None)
-        if row is None:
-            return {}
-        keys = (
-            "Name",
-            "Product_Name",
-            "Cu_Count",
-            "Simd_Count",
-            "Num_Xcc",
-            "Max_Waves_Per_Simd",
-            "Wave_Front_Size",
-        )
-        return {
-            k.lower(): _int(row[k]) if (row.get(k) or "").isdecimal() else row.get(k)
-            for k in keys
-            if row.get(k)
-        }
+        return next((dict(d) for d in self.runs.devices if d.get("name") == target), {})
 
-    def _csv(self, table: str) -> Iterator[dict[str, str]]:
-        """Rows of a table by column name; unreadable tables are as good as absent (they only add facts)."""
-        csv.field_size_limit(_MAX_CSV_FIELD)
-        for path in self.found.tables.get(table, ()):
-            try:
-                with path.open(newline="", encoding="utf-8", errors="replace") as f:
-                    yield from csv.DictReader(f)
-            except (OSError, csv.Error):
-                continue
+    @cached_property
+    def runs(self) -> Runs:
+        """Facts of the tables, results and database beside the traces, in this order."""
+        tables = self.found.tables
+        out = read_tables(tables.get("kernel_trace", ()), tables.get("agent_info", ()))
+        for reader, table in ((read_results, "results"), (read_rocpd, "rocpd")):
+            for path in tables.get(table, ()):
+                try:
+                    out.add(reader(path))
+                except BadInput as e:
+                    self.notes.append(Warning_("bad_results", f"{path.name}: {e.message}"))
+        return out
+
+
+def _guess(code: Sequence[CodeRow], generation: str | None) -> str:
+    """A target by the mnemonics only it has, else the usual one of the generation, else ""."""
+    for target, mnemonics in _EVIDENCE.items():
+        if generation in (None, targets.generation(target)) and any(
+            r.text.startswith(mnemonics) for r in code
+        ):
+            return target
+    return _DEFAULT.get(generation or "", "")
 
 
 def _generation(name: str) -> str | None:
@@ -234,10 +283,6 @@ def _generation(name: str) -> str | None:
         return targets.generation(name)
     except BadInput:
         return None
-
-
-def _int(text: str | None) -> int | None:
-    return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 19 else None
 
 
 __all__: Sequence[str] = ["RocprofRecording"]

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
 from isaprof import arch as tables_of
 from isaprof.backends.frames import CodeLine, code_frame, frame, rows_frame
 from isaprof.backends.protocol import Progress, RawCapture, no_progress
 from isaprof.backends.sqtt import LoadedCode
 from isaprof.capture.model import CodeObjectRef, Warning_
+from isaprof.capture.schema import TABLES
+from isaprof.capture.stream import Streamed
 from isaprof.errors import BadInput
 from isaprof.isa.decode import decode_lines
-from isaprof.parsers.sqtt.model import Cat
-from isaprof.parsers.ui_output import UiOutput, UiWave
+from isaprof.parsers.sqtt.model import Cat, State
+from isaprof.parsers.ui_output import CodeRow, UiOutput, UiWave
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-_CATEGORIES = [c.name for c in Cat]
+_CATEGORIES = pd.Index([c.name for c in Cat])
+_STATES = pd.Index([s.name for s in State])
+#: tables of more rows than this are handed on in pieces, of about so many rows each
+PIECE = 1 << 20
 #: wave of the tables: (se, cu, simd, slot, begin, end or None, traced wave or None, start seen)
 _Row = tuple[int, int, int, int, int, int | None, UiWave | None, bool]
 
@@ -36,6 +39,7 @@ def assemble_ui(
     launch: dict[str, Any],
     device: dict[str, Any],
     warnings: Sequence[Warning_] = (),
+    backend: str = "rocprofv3-ui",
     progress: Progress = no_progress,
 ) -> RawCapture:
     """Tables of one decoded dispatch.
@@ -51,17 +55,19 @@ def assemble_ui(
             kind="arch_mismatch",
             hint="give the right target with --arch",
         )
-    lines, number = _code(ui, target, objects)
+    lines, number = code_lines(ui.code, target, objects)
     rows = _waves(ui)
     kernels, ids = _kernels(ui)
     main = _main_kernel(ui, lines, kernels)
     warns = [*warnings, *_warnings(ui, rows)]
-    tables: dict[str, pd.DataFrame] = {
+    tables: dict[str, pd.DataFrame | Streamed] = {
         "code": code_frame(lines),
         "waves": _waves_frame(rows),
-        "insts": _insts_frame(rows, number, ui.path),
-        "states": rows_frame("states", ("wave", "begin", "duration", "state"), _states(rows)),
+        "insts": _insts(rows, number),
+        "states": _states(rows),
     }
+    if ui.has_totals:
+        tables["totals"] = totals_frame(ui.code, number)
     if ui.occupancy:
         tables["occupancy"] = _occupancy_frame(ui, ids)
     if ui.counters:
@@ -70,18 +76,20 @@ def assemble_ui(
     if events:
         tables["events"] = rows_frame("events", ("se", "time", "kind", "value"), events)
     progress(1, 1, "reading waves")
+    if ui.workgroup and "workgroup" not in launch:
+        launch = {**launch, "workgroup": list(ui.workgroup)}
     used = {x.codeobj for x in lines}
     kept = [o for o in objects if o.id in used]
     meta: dict[str, Any] = {
         "provenance": "measured",
-        "backend": "rocprofv3-ui",
+        "backend": backend,
         "arch": target,
         "generation": tables_of.generation(target),
         "kernel": main,
         "kernels": kernels or [main],
         "dispatch": dispatch,
         "launch": launch,
-        "decoder": {"name": "rocprof-trace-decoder", "version": ui.version},
+        "decoder": {"name": "rocprof-trace-decoder", "version": ui.version or None},
         "device": device,
         "coverage": {
             "waves_traced": sum(r[6] is not None for r in rows),
@@ -107,9 +115,11 @@ def generation_name(ui: UiOutput) -> str:
 
 
 # -- code -------------------------------------------------------------------
-def _code(ui: UiOutput, target: str, objects: Sequence[LoadedCode]) -> tuple[list[CodeLine], dict[int, int]]:
+def code_lines(
+    code: Sequence[CodeRow], target: str, objects: Sequence[LoadedCode] = ()
+) -> tuple[list[CodeLine], dict[int, int]]:
     """Code lines by address, and execution line number -> row."""
-    rows = sorted(ui.code, key=lambda r: (r.codeobj, r.vaddr))
+    rows = sorted(code, key=lambda r: (r.codeobj, r.vaddr))
     by_id = {o.id: o for o in objects}
     known = {
         (r.codeobj, r.vaddr): i
@@ -164,66 +174,132 @@ def _waves_frame(rows: Sequence[_Row]) -> pd.DataFrame:
 
     def row(n: int, r: _Row) -> tuple[Any, ...]:
         se, cu, simd, slot, begin, end, w, started = r
-        known = w is None or bool((w.line > 0).all())
+        known = w is None or not w.unknown
         finish = w.end if w is not None else end
         complete = started and finish is not None and known
         last = max(begin, finish if finish is not None else begin)
-        return n, se, cu, simd, slot, begin, last, w is not None and len(w.time) > 0, complete
+        return n, se, cu, simd, slot, begin, last, w is not None and w.instructions > 0, complete
 
     return rows_frame("waves", fields, (row(n, r) for n, r in enumerate(rows)))
 
 
-def _insts_frame(rows: Sequence[_Row], number: dict[int, int], path: Path) -> pd.DataFrame:
-    parts = [(n, r[6]) for n, r in enumerate(rows) if r[6] is not None and len(r[6].time)]
-    empty = np.zeros(0, np.int64)
+def _insts(rows: Sequence[_Row], number: dict[int, int]) -> pd.DataFrame | Streamed:
+    """The instruction records, in pieces where they are too many to hold."""
+    lines = np.full(max(number, default=0) + 1, -1, np.int64)
+    lines[list(number)] = list(number.values())
 
-    def column(name: str) -> Any:
-        return np.concatenate([getattr(w, name) for _, w in parts]) if parts else empty
+    def frames() -> Iterator[pd.DataFrame]:
+        for part in _batches(_numbered(rows)):
+            wave, seq, r = (np.concatenate(x) for x in zip(*part, strict=True))
+            line = lines[np.maximum(r[:, 4], 0)]
+            yield frame(
+                "insts",
+                {
+                    "wave": wave,
+                    "seq": seq,
+                    "line": _nullable(line),
+                    "time": r[:, 0],
+                    "stall": r[:, 2],
+                    # decoders differ in whether a duration may be shorter than the stall it includes
+                    "duration": np.maximum(r[:, 3], r[:, 2]),
+                    "category": pd.Categorical.from_codes(r[:, 1].astype(np.int8), _CATEGORIES),
+                },
+            )
 
-    sizes = [len(w.time) for _, w in parts]
-    line = column("line").tolist()
-    unknown = sorted({x for x in line if x > 0 and x not in number})
-    if unknown:
-        raise BadInput(
-            f"wave files name line {unknown[0]}, which code.json does not have",
-            path=path,
-            kind="bad_ui_output",
-            hint="copy the directory again, or decode the raw .att files of the run with --decoder isaprof",
-        )
-    stall = column("stall")
-    return frame(
-        "insts",
-        {
-            "wave": np.repeat([n for n, _ in parts], sizes) if parts else empty,
-            "seq": np.concatenate([np.arange(n) for n in sizes]) if parts else empty,
-            "line": [number.get(x) for x in line],
-            "time": column("time"),
-            "stall": stall,
-            # decoders differ in whether a duration may be shorter than the stall it includes
-            "duration": np.maximum(column("duration"), stall),
-            "category": [_CATEGORIES[c] for c in column("category").tolist()],
-        },
-    )
+    return _table("insts", sum(r[6].instructions for r in rows if r[6] is not None), frames)
 
 
-def _states(rows: Sequence[_Row]) -> Iterator[tuple[Any, ...]]:
+def _nullable(line: NDArray[np.int64]) -> Any:
+    """Row numbers as a nullable column; negative ones are null."""
+    return pd.arrays.IntegerArray(line.astype(np.int32), line < 0)
+
+
+def _numbered(rows: Sequence[_Row]) -> Iterator[tuple[NDArray[np.int64], ...]]:
+    """Wave number, position and record of every instruction, a piece of a wave at a time."""
     for n, r in enumerate(rows):
-        if r[6] is None or not len(r[6].time):
-            continue
-        t = r[6].begin
-        run: list[Any] | None = None
-        for state, cycles in r[6].states:
-            if not cycles:
+        at = 0
+        for part in r[6].rows() if r[6] is not None else ():
+            yield np.full(len(part), n), np.arange(at, at + len(part)), part
+            at += len(part)
+
+
+def _batches(parts: Iterator[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
+    """Pieces joined until they have about :data:`PIECE` rows."""
+    held: list[tuple[Any, ...]] = []
+    size = 0
+    for part in parts:
+        held.append(part)
+        size += len(part[0])
+        if size >= PIECE:
+            yield held
+            held, size = [], 0
+    if held:
+        yield held
+
+
+def _table(name: str, size: int, frames: Callable[[], Iterator[pd.DataFrame]]) -> pd.DataFrame | Streamed:
+    """One frame where the table is small, else a table in pieces."""
+    if size > PIECE:
+        return Streamed(name, size, frames)
+    found = [f for f in frames() if len(f)]
+    if not found:
+        return rows_frame(name, [c.name for c in TABLES[name]], ())
+    return found[0] if len(found) == 1 else pd.concat(found, ignore_index=True)
+
+
+def _states(rows: Sequence[_Row]) -> pd.DataFrame | Streamed:
+    """Timelines: equal neighbours joined, empty stretches left out."""
+
+    def parts() -> Iterator[tuple[NDArray[np.int64], ...]]:
+        for n, r in enumerate(rows):
+            if r[6] is None or not r[6].instructions:
                 continue
-            if run is not None and run[3] == state.name:
-                run[2] += cycles
-            else:
-                if run is not None:
-                    yield tuple(run)
-                run = [n, t, cycles, state.name]
-            t += cycles
-        if run is not None:
-            yield tuple(run)
+            t, last = r[6].begin, np.zeros((0, 2), np.int64)
+            for part in r[6].timeline():
+                joined = _joined(np.concatenate([last, part]))
+                done, last = joined[:-1], joined[-1:]
+                if len(done):
+                    begin = t + np.concatenate([[0], np.cumsum(done[:, 1])])
+                    yield np.full(len(done), n), begin[:-1], done
+                    t = int(begin[-1])
+            if len(last):
+                yield np.full(1, n), np.array([t]), last
+
+    def frames() -> Iterator[pd.DataFrame]:
+        for batch in _batches(parts()):
+            wave, begin, s = (np.concatenate(x) for x in zip(*batch, strict=True))
+            state = pd.Categorical.from_codes(s[:, 0].astype(np.int8), _STATES)
+            yield frame("states", {"wave": wave, "begin": begin, "duration": s[:, 1], "state": state})
+
+    return _counted("states", frames)
+
+
+def _counted(name: str, frames: Callable[[], Iterator[pd.DataFrame]]) -> pd.DataFrame | Streamed:
+    """As :func:`_table` for a table whose size is known only from going through it."""
+    held: list[pd.DataFrame] = []
+    size = 0
+    for piece in frames():
+        size += len(piece)
+        if size <= PIECE:
+            held.append(piece)
+        else:
+            held.clear()
+    return _table(name, size, frames if size > PIECE else lambda: iter(held))
+
+
+def _joined(runs: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Runs of state, cycles with equal neighbours as one, without those of no cycles."""
+    runs = runs[runs[:, 1] > 0]
+    if not len(runs):
+        return runs
+    first = np.flatnonzero(np.concatenate([[True], runs[1:, 0] != runs[:-1, 0]]))
+    return np.stack([runs[first, 0], np.add.reduceat(runs[:, 1], first)], axis=1)
+
+
+def totals_frame(code: Sequence[CodeRow], number: dict[int, int]) -> pd.DataFrame:
+    """Hits, latency, stall and idle of every line as the source gives them."""
+    rows = sorted((number[r.line], r.hits, r.latency, r.stall, r.idle) for r in code)
+    return rows_frame("totals", ("line", "hits", "latency", "stall", "idle"), rows)
 
 
 # -- kernels, occupancy, counters, events -----------------------------------
@@ -313,10 +389,13 @@ def _events(ui: UiOutput) -> Iterator[tuple[int, int, str, int]]:
         for se in sorted(source):
             for t, value in source[se].tolist():
                 yield se, t, kind, value
+    for se in sorted(ui.other_simd):
+        for t, cycles, category in ui.other_simd[se].tolist():
+            yield se, t, f"other_simd_{_CATEGORIES[category].lower()}", cycles
 
 
 def _warnings(ui: UiOutput, rows: Sequence[_Row]) -> Iterator[Warning_]:
-    unknown = sum(r[6] is not None and bool((r[6].line <= 0).any()) for r in rows)
+    unknown = sum(r[6] is not None and r[6].unknown > 0 for r in rows)
     if unknown:
         yield Warning_(
             "stitch_incomplete", f"{unknown} waves have records that fit no instruction", unknown, "waves"

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 class Decoder(StrEnum):
     auto = "auto"
     isaprof = "isaprof"
+    rocprof = "rocprof"
     ui = "ui"
 
 
@@ -29,7 +30,7 @@ def command(
         Path,
         typer.Argument(
             metavar="DIR",
-            help="Trace folder (meta.json), rocprofv3 --att output or ui_output_* directory.",
+            help="Trace folder (meta.json), rocprofv3 --att output, ui_output_* directory or stats CSV.",
         ),
     ],
     dispatch: Annotated[
@@ -37,7 +38,10 @@ def command(
     ] = None,
     decoder: Annotated[
         Decoder,
-        typer.Option(help="ui: AMD's decode in ui_output; isaprof: raw traces; auto: ui where it exists."),
+        typer.Option(
+            help="ui: what AMD's tool decoded; isaprof: raw traces; rocprof: raw traces, by AMD's library; "
+            "auto: ui where it exists, else isaprof."
+        ),
     ] = Decoder.auto,
     target: Annotated[
         str | None, typer.Option("--arch", metavar="gfx...", help="GPU target, where no file says it.")
@@ -142,7 +146,7 @@ def _save(raw: RawCapture, output: Path | None, *, force: bool) -> Capture:
 def summary(number: int, capture: Capture) -> dict[str, Any]:
     """One entry of ``captures`` in the JSON output (docs/cli.md)."""
     meta = capture.meta
-    coverage = meta["coverage"]
+    coverage = meta["coverage"]  # without numbers where the format has no waves
     return {
         "capture": str(capture.path),
         "dispatch": number,
@@ -151,16 +155,20 @@ def summary(number: int, capture: Capture) -> dict[str, Any]:
         "decoder": meta["decoder"],
         "arch": meta["arch"],
         "kernel": meta["kernel"]["name"],
-        "waves": coverage["waves_total"],
-        "waves_traced": coverage["waves_traced"],
-        "instructions": meta["tables"]["insts"]["rows"],
+        "waves": coverage.get("waves_total"),
+        "waves_traced": coverage.get("waves_traced"),
+        "instructions": None if "waves_total" not in coverage else meta["tables"]["insts"]["rows"],
         "warnings": meta["warnings"],
     }
 
 
 def _line(row: dict[str, Any]) -> str:
+    amount = (
+        f"{row['waves_traced']} of {row['waves']} waves traced, {row['instructions']} instructions"
+        if row["waves"] is not None
+        else "sums of each instruction, no waves"
+    )
     return (
         f"dispatch {row['dispatch']}: {row['kernel']} on {row['arch']}, {row['provenance']} "
-        f"({row['decoder']['name']}): {row['waves_traced']} of {row['waves']} waves traced, "
-        f"{row['instructions']} instructions"
+        f"({row['decoder']['name']}): {amount}"
     )

@@ -311,4 +311,4 @@ def test_no_waves_and_no_hint_of_the_kernel(tmp_path: Path, data_dir: Path) -> N
     (tmp_path / "1_2_shader_engine_0_3.att").write_bytes(header + bytes(64))
     with pytest.raises(BadInput) as e:
         open_recording(tmp_path).read(3)
-    assert e.value.kind == "no_waves"
+    assert e.value.kind == "wrong_se_mask"

@@ -1,0 +1,140 @@
+"""``*_results.db``: rocprofv3's SQLite output (rocpd), schemas 3 and 4.
+
+The tables are read directly (names end in a UUID): views would run SQL that
+stands in the file. Columns are looked up by name, since they moved between
+schema versions (ROCm/rocm-systems, rocprofiler-sdk-rocpd/*.sql).
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from isaprof.errors import BadInput
+from isaprof.parsers.rocprof_runs import DEVICE_KEYS, Run, Runs, make_run
+
+_KIND = "bad_results"
+_HINT = "copy the file again; the traces beside it can be read without it"
+_MAGIC = b"SQLite format 3\0"
+#: rows of a table that are read, and virtual machine steps that a query may take: files may lie
+_MAX_ROWS = 1_000_000
+_MAX_STEPS = 20_000_000
+_STEP = 10_000
+_MAX_VALUE = 1 << 20
+#: what is read, by the names before the UUID
+_TABLES = (
+    "rocpd_metadata", "rocpd_kernel_dispatch", "rocpd_info_kernel_symbol", "rocpd_info_agent",
+    "rocpd_info_code_object",
+)  # fmt: skip
+
+
+def read_rocpd(path: Path) -> Runs:
+    """Dispatches, GPUs and load addresses. BadInput (``bad_results``) where it is no rocpd file."""
+    try:
+        with path.open("rb") as f:
+            head = f.read(len(_MAGIC))
+    except OSError as e:
+        raise _bad(path, f"cannot read: {e.strerror or e}") from None
+    if head != _MAGIC:
+        raise _bad(path, "not a SQLite file")
+    try:
+        uri = f"file:{quote(str(path.resolve()))}?mode=ro&immutable=1"
+        with closing(sqlite3.connect(uri, uri=True)) as db:
+            return _read(db, path)
+    except (sqlite3.Error, ValueError, OverflowError, MemoryError) as e:
+        raise _bad(path, f"unreadable: {e}") from None
+
+
+def _bad(path: Path, message: str) -> BadInput:
+    return BadInput(message, path=path, kind=_KIND, hint=_HINT)
+
+
+class _Tables:
+    """Rows of the tables of one run; absent columns are None."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self.db = db
+        self.names: dict[str, list[str]] = {}
+        for (name,) in db.execute("select name from sqlite_master where type = 'table'"):
+            base = next((b for b in _TABLES if isinstance(name, str) and name.startswith(b)), None)
+            if base is not None:
+                self.names.setdefault(base, []).append(name)
+
+    def rows(self, table: str, *columns: str) -> Iterator[tuple[Any, ...]]:
+        for name in self.names.get(table, ()):
+            quoted = '"' + name.replace('"', '""') + '"'
+            have = {row[1] for row in self.db.execute(f"pragma table_info({quoted})")}
+            wanted = ", ".join(f'"{c}"' if c in have else "null" for c in columns)
+            yield from self.db.execute(f"select {wanted} from {quoted} limit {_MAX_ROWS}")
+
+
+def _read(db: sqlite3.Connection, path: Path) -> Runs:
+    steps = 0
+
+    def count() -> int:
+        nonlocal steps
+        steps += _STEP
+        return int(steps > _MAX_STEPS)
+
+    db.set_progress_handler(count, _STEP)
+    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE)
+    db.execute("pragma trusted_schema = off")
+    db.execute("pragma cell_size_check = on")
+    db.text_factory = lambda b: b.decode("utf-8", "replace")
+    t = _Tables(db)
+    if "rocpd_metadata" not in t.names and "rocpd_kernel_dispatch" not in t.names:
+        raise _bad(path, "no rocpd tables")
+    out = Runs()
+    names = {
+        ident: name.removesuffix(".kd")
+        for ident, name in t.rows("rocpd_info_kernel_symbol", "id", "kernel_name")
+        if isinstance(name, str)
+    }
+    out.runs.extend(_dispatches(t, names))
+    out.devices.extend(_devices(t))
+    for ident, base, delta in t.rows("rocpd_info_code_object", "id", "load_base", "load_delta"):
+        address = delta if _is(delta) else base
+        if _is(ident) and _is(address):
+            out.bases[ident] = address
+    return out
+
+
+def _dispatches(t: _Tables, names: dict[Any, str]) -> Iterator[Run]:
+    sizes = [f"{what}_size_{a}" for what in ("workgroup", "grid") for a in "xyz"]
+    for number, kernel, begin, end, *found in t.rows(
+        "rocpd_kernel_dispatch", "dispatch_id", "kernel_id", "start", "end", *sizes
+    ):
+        if _is(number):
+            numbers = [n if _is(n) else None for n in found]
+            yield make_run(
+                number, None, names.get(kernel), numbers[3:], numbers[:3],
+                begin if _is(begin) else None, end if _is(end) else None,
+            )  # fmt: skip
+
+
+def _devices(t: _Tables) -> Iterator[dict[str, Any]]:
+    for kind, name, generic, product, extra in t.rows(
+        "rocpd_info_agent", "type", "name", "generic_name", "product_name", "extdata"
+    ):
+        if kind != "GPU":
+            continue
+        try:
+            more = json.loads(extra) if isinstance(extra, str) else {}
+        except (ValueError, RecursionError):
+            more = {}
+        found = {k: v for k, v in more.items() if k in DEVICE_KEYS} if isinstance(more, dict) else {}
+        target = next((x for x in (name, generic) if isinstance(x, str) and x.startswith("gfx")), None)
+        found.update({k: v for k, v in (("name", target), ("product_name", product)) if v})
+        yield {k: v for k in DEVICE_KEYS if isinstance(v := found.get(k), int | str) and v != ""}
+
+
+def _is(value: Any) -> bool:
+    return isinstance(value, int) and 0 <= value < 1 << 63
+
+
+__all__ = ["read_rocpd"]
