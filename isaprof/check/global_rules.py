@@ -305,10 +305,10 @@ class GlobalRules:
             done = "is dropped" if ins.mem is not None and ins.mem.store else "gives 0"
             found = self.add(
                 (rule, self.row), rule, Severity.WARNING,
-                f"accesses {text}; only num_records {records:#x} of the descriptor stops it: the access {done}"
+                f"accesses {text}; only the descriptor's num_records {records:#x} stops it: it {done}"
                 if rule == "descriptor-hides-overrun"
-                else f"accesses {text}, which is there, but num_records {records:#x} of the descriptor ends "
-                f"before it, so the access {done}",
+                else f"accesses {text}, which is there, but the descriptor's num_records {records:#x} ends "
+                f"before it: it {done}",
                 lanes=tuple(every[cut[which]].tolist()), values=values,
             )  # fmt: skip
             found.count = n

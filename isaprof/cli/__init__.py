@@ -27,6 +27,7 @@ VERBS: dict[str, str] = {
     "diff": "isaprof.cli.diff",
     "inspect": "isaprof.cli.inspect",
     "lint": "isaprof.cli.lint",
+    "check": "isaprof.cli.check",
     "suggest": "isaprof.cli.suggest",
     "apply": "isaprof.cli.apply",
     "ab": "isaprof.cli.ab",
