@@ -137,6 +137,11 @@ def successor(case: Case) -> dict[str, Array]:
 
 def load_all() -> Mapping[str, Reference]:
     """The registry with every reference that ships with isaprof."""
-    from isaprof.launch import reference_attention, reference_gemm, reference_topk  # noqa: F401  register
+    from isaprof.launch import (  # noqa: F401  register
+        reference_attention,
+        reference_gemm,
+        reference_quantised,
+        reference_topk,
+    )
 
     return REFERENCES
