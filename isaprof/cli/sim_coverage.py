@@ -47,7 +47,7 @@ def run(paths: Sequence[Path], target: str | None, *, as_json: bool) -> int:
 def _table(found: list[Coverage], whole: Coverage) -> None:
     from isaprof.sim.coverage import MISSING, REFERENCE
 
-    rows = [("target", "instr", "mnem", "missing", "NumPy", "object")]
+    rows: list[tuple[str, ...]] = [("target", "instr", "mnem", "missing", "NumPy", "object")]
     for c in found:
         numbers = (c.instructions, len(c.mnemonics), c.count(MISSING), c.count(REFERENCE) if c.fast else "?")
         rows.append((c.arch, *(str(n) if c.error is None else "" for n in numbers), c.label))
@@ -58,7 +58,9 @@ def _table(found: list[Coverage], whole: Coverage) -> None:
         if c.error is not None:
             print(f"\n{c.error if c.error.startswith(c.label) else f'{c.label}: {c.error}'}")
     gaps = whole.sorted_gaps()
-    _gaps("no semantics: the simulator ends there with a fault", [g for g in gaps if g.status == MISSING], None)
+    _gaps(
+        "no semantics: the simulator ends there with a fault", [g for g in gaps if g.status == MISSING], None
+    )
     _gaps("on the NumPy reference, slower", [g for g in gaps if g.status == REFERENCE], _SHOWN)
     missing, slow = whole.count(MISSING), whole.count(REFERENCE)
     tail = f", {slow} of them on NumPy" if whole.fast else "; the fast executor cannot be had here"
@@ -76,6 +78,8 @@ def _gaps(title: str, gaps: list[Gap], most: int | None) -> None:
     width = max(len(g.mnemonic) for g in shown)
     print(f"  {'mnemonic'.ljust(width)}  {'count':>7}  {'objects':>7}  why (first occurrence)")
     for g in shown:
-        print(f"  {g.mnemonic.ljust(width)}  {g.count:7}  {g.objects:7}  {g.why} ({g.address:#x}: {g.example})")
+        print(
+            f"  {g.mnemonic.ljust(width)}  {g.count:7}  {g.objects:7}  {g.why} ({g.address:#x}: {g.example})"
+        )
     if len(gaps) > len(shown):
         print(f"  ... and {len(gaps) - len(shown)} more: --json lists all")

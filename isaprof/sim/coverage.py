@@ -65,7 +65,9 @@ class Coverage:
 
     def sorted_gaps(self) -> list[Gap]:
         """What does not execute first, then the most frequent."""
-        return sorted(self.gaps.values(), key=lambda g: (g.status != MISSING, -g.objects, -g.count, g.mnemonic))
+        return sorted(
+            self.gaps.values(), key=lambda g: (g.status != MISSING, -g.objects, -g.count, g.mnemonic)
+        )
 
     def as_json(self) -> dict[str, Any]:
         return {

@@ -8,6 +8,7 @@ from isaprof.errors import KernelFault
 from isaprof.isa.model import Instruction
 from isaprof.sim.faults import SimulatedFault
 from isaprof.sim.lower.context import Context, IllegalOperand, Step, StepFault, Unimplemented
+from isaprof.sim.lower.modal import changes_modes, in_modes
 from isaprof.sim.memory import MemoryFault
 from isaprof.sim.semantics.floats import UnsupportedMode
 from isaprof.sim.state import EXEC, Wave
@@ -21,6 +22,7 @@ def lower_instruction(ins: Instruction, ctx: Context) -> Step:
     from isaprof.sim.lower.lds import lower_lds
     from isaprof.sim.lower.matrix import is_matrix, lower_matrix
     from isaprof.sim.lower.salu import lower_salu
+    from isaprof.sim.lower.scaled import lower_scaled
     from isaprof.sim.lower.smem import lower_smem
     from isaprof.sim.lower.valu import lower_valu
     from isaprof.sim.lower.vmem import lower_vmem
@@ -37,7 +39,7 @@ def lower_instruction(ins: Instruction, ctx: Context) -> Step:
         if base.startswith("v_"):
             if is_matrix(base):
                 return lower_matrix(ins, ctx)
-            return lower_special(ins, ctx) or lower_valu(ins, ctx)
+            return lower_special(ins, ctx) or lower_scaled(ins, ctx) or lower_valu(ins, ctx)
         if base.startswith("ds_"):
             return lower_lds(ins, ctx)
         if base.startswith("buffer_"):
@@ -58,9 +60,13 @@ class Program:
         self.instructions = ctx.listing.instructions
         self.steps: list[Step | None] = [None] * len(self.instructions)
         self.counts = [0] * len(self.instructions)
+        self.modal = changes_modes(self.instructions)
 
     def _lower(self, index: int) -> Step:
-        step = lower_instruction(self.instructions[index], self.ctx)
+        ins = self.instructions[index]
+        step = lower_instruction(ins, self.ctx)
+        if self.modal:
+            step = in_modes(ins, step, lambda changed: lower_instruction(changed, self.ctx))
         self.steps[index] = step
         return step
 

@@ -22,7 +22,7 @@ from isaprof.sim.fast.matrix import matrix
 from isaprof.sim.fast.records import SLOTS, SRC, Dpp, Dst, H, Mat, Mem, Op, Prog, Src
 from isaprof.sim.fast.vector import special, vector
 from isaprof.sim.lower.context import Context, IllegalOperand, Unimplemented
-from isaprof.sim.lower.control import NO_EFFECT
+from isaprof.sim.lower.control import NO_EFFECT, is_cluster_barrier
 from isaprof.sim.lower.matrix import is_matrix
 from isaprof.sim.lower.operands import constant_bits, scalar_getter, scalar_slot
 from isaprof.sim.lower.salu import _SOPK, _typed
@@ -152,7 +152,7 @@ class Decoder:
 
     def _control(self, ins: Instruction) -> Op | None:
         base = ins.base
-        if base in NO_EFFECT or base in ("s_sendmsg", "s_sendmsghalt"):
+        if base in NO_EFFECT or base in ("s_sendmsg", "s_sendmsghalt") or is_cluster_barrier(ins):
             return Op(h=H["nop"])
         if base in _BRANCHES:
             index = self.ctx.listing.by_pc.get(ins.target) if ins.target is not None else None

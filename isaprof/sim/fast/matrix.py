@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from isaprof.isa.model import Instruction, Operand, OperandKind
 from isaprof.sim.fast.records import ELEMENT, RESULT, H, Mat, Op
 from isaprof.sim.lower.context import modifier_bits, modifier_int
-from isaprof.sim.lower.matrix import _accumulator, _registers, _shape
+from isaprof.sim.lower.matrix import _accumulator, _registers, _shape, sparse_layout, sparsity
 from isaprof.sim.lower.operands import constant_bits, is_vector
 from isaprof.sim.semantics import layouts
 from isaprof.sim.semantics.elements import BITS, unpack
@@ -44,6 +44,9 @@ def matrix(x: Decoder, ins: Instruction) -> Op | None:
     ):
         return None
     dst, src_a, src_b, src_c = ins.operands[:4]
+    sparse = ins.base.startswith(("v_smfmac_", "v_swmmac_"))
+    if sparse:
+        src_c = dst
     d_row, d_regs = _registers(ctx, dst)
     a_row, a_regs = _registers(ctx, src_a)
     b_row, b_regs = _registers(ctx, src_b)
@@ -53,11 +56,16 @@ def matrix(x: Decoder, ins: Instruction) -> Op | None:
         m=shape.m, k=shape.k,
     )  # fmt: skip
     mfma = ins.base.startswith("v_mfma_")
-    made = (
-        _mfma(ins, shape, a_regs, b_regs)
-        if mfma
-        else layouts.wmma(ctx.facts.wmma_layout or "", ctx.lanes, shape.k)
-    )
+    if sparse:
+        made: layouts.Layout | None = sparse_layout(ctx, shape, b_regs)
+        index = sparsity(ins, ctx, a_regs * 32 // BITS[shape.a])
+        t.sparse, t.a_shift = index.row + 1, index.shift
+    else:
+        made = (
+            _mfma(ins, shape, a_regs, b_regs)
+            if mfma
+            else layouts.wmma(ctx.facts.wmma_layout or "", ctx.lanes, shape.k)
+        )
     if made is None:
         return None
     if not _indices(x, t, made, shape.a, shape.b):
@@ -69,8 +77,10 @@ def matrix(x: Decoder, ins: Instruction) -> Op | None:
             _scales(x, t, ins)
     else:
         _signs(t, ins)
+        if sparse:
+            t.c_abs = t.c_neg = 0  # the third source is the index
         if shape.result in ("f16", "bf16"):
-            t.packed16 = int(ctx.facts.wmma_layout == "gfx12")
+            t.packed16 = int(ctx.facts.wmma_layout != "gfx11")
             t.high = (*modifier_bits(ins, "op_sel"), 0, 0, 0)[2]
     if not _addend(x, t, src_c, shape.result):
         return None
@@ -100,12 +110,17 @@ def _mfma(ins: Instruction, shape: Any, a_regs: int, b_regs: int) -> layouts.Lay
         element, lane = element[source], lane[source]
     if element.shape != b.b_element.shape:
         return None
-    return layouts.Layout(element, lane, b.b_element, b.b_lane, a.d_block, a.d_row, a.d_col)
+    b_lane = b.b_lane if f8f6f4 else layouts.lane_pattern(modifier_int(ins, "blgp"))[b.b_lane]
+    return layouts.Layout(element, lane, b.b_element, b_lane, a.d_block, a.d_row, a.d_col)
 
 
 def _indices(x: Decoder, t: Mat, lay: layouts.Layout, a: str, b: str) -> bool:
     blocks, m, k = lay.a_element.shape
-    limits = [(lay.a_element, t.a_regs * 32 // BITS[a]), (lay.b_element, t.b_regs * 32 // BITS[b])]
+    # a sparse A is expanded to twice the elements that the registers hold
+    limits = [
+        (lay.a_element, t.a_regs * 32 // BITS[a] * (2 if t.sparse else 1)),
+        (lay.b_element, t.b_regs * 32 // BITS[b]),
+    ]
     if blocks * m * k > _FACTORS or blocks * m * m > _RESULTS or lay.b_element.shape != lay.a_element.shape:
         return False
     for element, count in limits:

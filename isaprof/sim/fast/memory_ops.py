@@ -11,7 +11,7 @@ from isaprof.sim.fast.records import ACCESS, ATOMIC, SLOTS, SPACES, SRC, Dpp, Ds
 from isaprof.sim.lower.access import ELEMENTS, Element
 from isaprof.sim.lower.buffer import _operands
 from isaprof.sim.lower.context import modifier_int
-from isaprof.sim.lower.lds import modern_name, swizzle_source
+from isaprof.sim.lower.lds import TRANSPOSED, modern_name, swizzle_source
 from isaprof.sim.lower.operands import is_vector, row_of, scalar_slot
 from isaprof.sim.lower.smem import _DWORDS, _SMALL
 from isaprof.sim.lower.vmem import _is_off, returns_old_value
@@ -238,6 +238,14 @@ def lds(x: Decoder, ins: Instruction) -> Op | None:
         mem = _mem("lds", "load" if load else "store", element)
         (_loads_to if load else _stores_from)(x, mem, ins.operands[0], element)
         mem.use_m0, mem.imm = 1, modifier_int(ins, "offset")
+        return _add(x, mem)
+    if ins.base in TRANSPOSED:
+        bits = TRANSPOSED[ins.base]
+        element = Element(12 if bits == 6 else 8)
+        mem = _mem("lds", "load", element)
+        mem.transpose = bits
+        _loads_to(x, mem, ins.operands[0], element)
+        mem.addr, mem.imm = _row(x, ins.operands[1], 1), modifier_int(ins, "offset")
         return _add(x, mem)
     if name.startswith(("ds_load_2addr_", "ds_store_2addr_")):
         return _two(x, ins, name)

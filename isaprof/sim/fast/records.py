@@ -92,7 +92,8 @@ class Op(c.Structure):
 class Mem(c.Structure):
     _fields_ = _fields(
         "u8 space access nbytes is_signed; i8 half; u8 pieces returns sources wide offen idxen gfx9; "
-        "i32 addr data data2 dst saddr saddr_bits rsrc soffset atomic use_m0; u32 so_const pad; i64 imm imm2"
+        "i32 addr data data2 dst saddr saddr_bits rsrc soffset atomic use_m0; "
+        "u32 so_const transpose; i64 imm imm2"
     )
 
 
@@ -100,7 +101,7 @@ class Mat(c.Structure):
     _fields_ = _fields(
         "u8 a_kind b_kind result scaled c_is_const c_abs c_neg clamp packed16 high a_shift b_shift a_neg[2] "
         "b_neg[2]; i32 blocks m k d_elements a_row a_regs b_row b_regs c_row d_row d_regs a_scale "
-        "b_scale pad; double c_const; u64 *a_table *b_table *a_index *b_index *d_index *e8m0"
+        "b_scale sparse; double c_const; u64 *a_table *b_table *a_index *b_index *d_index *e8m0"
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from isaprof.isa.model import Instruction, OperandKind
 from isaprof.sim.lower.context import BARRIER, END, YIELD, Context, Step, StepFault, Unimplemented
+from isaprof.sim.lower.modal import MODES
 from isaprof.sim.lower.operands import scalar_getter, scalar_putter
 from isaprof.sim.state import EXEC, VCC, Wave
 
@@ -26,6 +27,9 @@ NO_EFFECT = frozenset({
     "s_wakeup", "buffer_wbl2", "buffer_inv", "buffer_gl0_inv", "buffer_gl1_inv", "buffer_wbinvl1",
     "buffer_wbinvl1_vol", "global_inv", "global_wb", "global_wbinv", "global_prefetch_b8",
     "flat_prefetch_b8",
+    # the registers in LLVM's text are the ones that these bits make of the encoded ones
+    "s_set_vgpr_msb",
+    "s_sethalt", "s_monitor_sleep",
 })  # fmt: skip
 
 
@@ -37,7 +41,9 @@ def lower_control(ins: Instruction, ctx: Context) -> Step | None:
     if base in ("s_endpgm", "s_endpgm_saved", "s_endpgm_ordered_ps_done"):
         return _end
     if base in ("s_barrier", "s_barrier_wait"):
-        return _barrier_wait if base.endswith("wait") else _barrier
+        if base.endswith("wait"):
+            return (lambda w: None) if is_cluster_barrier(ins) else _barrier_wait
+        return _barrier
     if base in ("s_barrier_signal", "s_barrier_signal_isfirst"):
         return _barrier_signal(ins, ctx)
     if base == "s_sleep" or base == "s_sleep_var":
@@ -50,7 +56,9 @@ def lower_control(ins: Instruction, ctx: Context) -> Step | None:
         return _mode(ins)
     if "branch" in base:
         return _branch(ins, ctx)
-    make = _JUMPS.get(base)
+    if base == "s_trap":
+        return _trap(ins)
+    make = _JUMPS.get(base) or MODES.get(base)
     return None if make is None else make(ins, ctx)
 
 
@@ -72,8 +80,29 @@ def _barrier_wait(w: Wave) -> int:
     return BARRIER
 
 
+def is_cluster_barrier(ins: Instruction) -> bool:
+    """gfx1250: barrier -3 is the cluster's; without clusters (no launch here has any) it does nothing.
+
+    LLVM AMDGPU user guide, "Cluster barriers".
+    """
+    o = ins.operands[0] if ins.operands and ins.base.startswith("s_barrier_") else None
+    return o is not None and isinstance(o.value, int) and o.value & 0xFFFF == 0xFFFD
+
+
+def _trap(ins: Instruction) -> Step:
+    """s_trap: 2 is how compilers abort (llvm.trap, assert); 3 is a debugger's breakpoint."""
+    text = ins.text
+
+    def step(w: Wave) -> None:
+        raise StepFault("trap", f"the kernel ends itself: {text}")
+
+    return step
+
+
 def _barrier_signal(ins: Instruction, ctx: Context) -> Step:
     """gfx12: -1 is the workgroup's barrier; named barriers and traps are not executed."""
+    if is_cluster_barrier(ins):
+        return lambda w: None
     o = ins.operands[0] if ins.operands else None
     if o is None or o.kind is not OperandKind.INT or o.value != -1:
         raise Unimplemented(f"barrier of {ins.text}")

@@ -168,6 +168,58 @@ def _atomic(name: str, ins: Instruction, ctx: Context) -> Step:
     return step
 
 
+# -- transposed reads ----------------------------------------------------------------------------
+
+#: gfx950: mnemonic -> bits of an element
+TRANSPOSED = {
+    "ds_read_b64_tr_b16": 16, "ds_read_b64_tr_b8": 8, "ds_read_b64_tr_b4": 4, "ds_read_b96_tr_b6": 6,
+}  # fmt: skip
+
+
+def transpose_source(lane: Vec, k: Vec, per: int) -> tuple[Vec, Vec]:
+    """(lane, element) that element ``k`` of ``lane`` comes from; ``per`` elements in a lane.
+
+    16 lanes together read ``per`` rows of 16 elements, row after row; each of
+    them receives one column: element k of lane i is row k, column i % 16
+    (CDNA4 ISA, "LDS transpose loads").
+    """
+    column = lane % 16
+    return lane // 16 * 16 + k * (16 // per) + column // per, column % per
+
+
+def transpose(data: Vec, bits: int) -> Vec:
+    """Dwords [n, lanes] as read by each lane -> dwords as each lane receives them."""
+    n, lanes = data.shape
+    per = 32 * n // bits
+    raw = np.ascontiguousarray(data.T).view(np.uint8)
+    elements = np.unpackbits(raw, axis=1, bitorder="little").reshape(lanes, per, bits)
+    lane, k = np.meshgrid(np.arange(lanes), np.arange(per), indexing="ij")
+    moved = elements[transpose_source(lane, k, per)].reshape(lanes, per * bits)
+    return np.ascontiguousarray(np.packbits(moved, axis=1, bitorder="little")).view(np.uint32).T
+
+
+def _load_transposed(ins: Instruction, ctx: Context) -> Step:
+    """ds_read_b64_tr_*: lanes that are off contribute zeros and receive nothing."""
+    dst, addr = ins.operands[:2]
+    bits = TRANSPOSED[ins.base]
+    element = Element(12 if bits == 6 else 8)
+    at, write = _address(ctx, addr, modifier_int(ins, "offset")), access.destination(ctx, dst, element)
+    n = ctx.lanes
+
+    def step(w: Wave) -> None:
+        lanes = access.active(w)
+        a = at(w, lanes)
+        if not a.size:
+            return
+        access.record(w, "lds", a, lanes, element.nbytes, load=True, store=False)
+        data = np.zeros((element.dwords, n), np.uint32)
+        data[:, slice(None) if lanes is None else lanes] = w.lds.load(a, element.nbytes)
+        moved = transpose(data, bits)
+        write(w, moved if lanes is None else moved[:, lanes], lanes)
+
+    return step
+
+
 # -- data exchange through the LDS crossbar ------------------------------------------------------
 
 
@@ -271,4 +323,5 @@ _SPECIAL: dict[str, Callable[[Instruction, Context], Step]] = {
     "ds_load_addtid_b32": _addtid,
     "ds_store_addtid_b32": _addtid,
     "ds_nop": lambda ins, ctx: lambda w: None,
+    **dict.fromkeys(map(modern_name, TRANSPOSED), _load_transposed),
 }

@@ -1,4 +1,4 @@
-"""Matrix instructions: MFMA (dense and block-scaled) and WMMA.
+"""Matrix instructions: MFMA (dense and block-scaled), WMMA, and the 4:2 sparse SMFMAC and SWMMAC.
 
 All products are summed exactly (float64, or int64) and rounded once; hardware's
 order of partial roundings is not published. EXEC is ignored (CDNA3 ISA,
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -52,7 +52,11 @@ def _shape(ins: Instruction, ctx: Context) -> Shape:
         raise Unimplemented(f"no semantics for {ins.mnemonic}")
     result, kind = match[1], match[6].removesuffix("_1k")
     if kind == "f8f6f4":
-        a, b = (_F8F6F4[modifier_int(ins, key)] for key in ("cbsz", "blgp"))
+        if ins.base.startswith("v_wmma_"):
+            names = [str(ins.modifiers.get(f"matrix_{m}_fmt", "MATRIX_FMT_FP8")) for m in "ab"]
+            a, b = (n.removeprefix("MATRIX_FMT_").lower() for n in names)
+        else:
+            a, b = (_F8F6F4[modifier_int(ins, key)] for key in ("cbsz", "blgp"))
     elif kind in ("iu8", "iu4"):
         neg = (*modifier_bits(ins, "neg_lo"), 0, 0)
         a, b = (("i" if signed else "u") + kind[2:] for signed in neg[:2])
@@ -70,8 +74,10 @@ def lower_matrix(ins: Instruction, ctx: Context) -> Step:
     """The step of a matrix instruction."""
     if ins.base.startswith("v_mfma_"):
         return _mfma(ins, ctx)
-    if ins.base.startswith("v_wmma_") and ctx.facts.wmma_layout in ("gfx11", "gfx12"):
+    if ins.base.startswith("v_wmma_") and ctx.facts.wmma_layout is not None:
         return _wmma(ins, ctx)
+    if ins.base.startswith(("v_smfmac_", "v_swmmac_")):
+        return _sparse(ins, ctx)
     raise Unimplemented(f"no semantics for {ins.mnemonic}")
 
 
@@ -180,9 +186,9 @@ def _mfma(ins: Instruction, ctx: Context) -> Step:
     _, a_regs = _registers(ctx, src_a)
     _, b_regs = _registers(ctx, src_b)
     cbsz, abid, blgp = (0, 0, 0) if f8f6f4 else (modifier_int(ins, n) for n in ("cbsz", "abid", "blgp"))
-    if blgp:
-        raise Unimplemented(f"blgp:{blgp} on {ins.mnemonic}")
     f64 = shape.result == "f64"
+    if blgp and f64:
+        raise Unimplemented(f"blgp:{blgp} on {ins.mnemonic}")
     lay_a = layouts.mfma(
         shape.m, shape.k, a_regs * 32 // BITS[shape.a], halves=f8f6f4 and BITS[shape.a] == 8, f64=f64
     )
@@ -205,6 +211,8 @@ def _mfma(ins: Instruction, ctx: Context) -> Step:
             lay.d_row,
             lay.d_col,
         )
+    if blgp:
+        lay = replace(lay, b_lane=layouts.lane_pattern(blgp)[lay.b_lane])
     neg = (*modifier_bits(ins, "neg"), 0, 0, 0)
     get_a = _source(ctx, src_a, shape.a, neg=(neg[0], neg[0]))
     get_b = _source(ctx, src_b, shape.b, neg=(neg[1], neg[1]))
@@ -232,8 +240,7 @@ def _mfma(ins: Instruction, ctx: Context) -> Step:
 def _wmma(ins: Instruction, ctx: Context) -> Step:
     shape = _shape(ins, ctx)
     family = ctx.facts.wmma_layout or ""
-    if family == "gfx12" and not ctx.wave32:
-        raise Unimplemented(f"wave64 form of {ins.mnemonic}")
+    check_wmma(ins, ctx, shape)
     dst, src_a, src_b, src_c = ins.operands[:4]
     lay = layouts.wmma(family, ctx.lanes, shape.k)
     row, count = _registers(ctx, dst)
@@ -265,6 +272,112 @@ def _wmma(ins: Instruction, ctx: Context) -> Step:
     return step
 
 
+def check_wmma(ins: Instruction, ctx: Context, shape: Shape) -> None:
+    """Refuse what no public description of the layout settles.
+
+    Which K an element of a lane stands for does not matter while A and B agree;
+    it does for two element widths and for block scales.
+    """
+    if ctx.facts.wmma_layout != "gfx11" and not ctx.wave32:
+        raise Unimplemented(f"wave64 form of {ins.mnemonic}")
+    if "_scale" in ins.base or (shape.m, shape.n) != (16, 16) or BITS[shape.a] != BITS[shape.b]:
+        raise Unimplemented(f"no semantics for {ins.mnemonic}")
+
+
+@dataclass(frozen=True, slots=True)
+class Sparsity:
+    """Which bits of the index register say where a lane's kept elements of A stand.
+
+    Element e of a lane is one of the four at 4 * (e // 2) of the dense row, the
+    one that bits 2e and 2e + 1 name. A lane needs 2 bits for each element; where
+    the register holds several sets, ABID (MFMA, when CBSZ is 0) or index_key
+    (WMMA) chooses. CDNA3 and CDNA4 ISA, "Sparse matrix instructions"; RDNA4 ISA, "SWMMAC".
+    """
+
+    row: int
+    shift: int
+    elements: int
+
+    def expand(self, a: Vec, w: Wave) -> Vec:
+        """Kept elements [elements, lanes] as dense ones [2 * elements, lanes]."""
+        index = w.v[self.row] >> np.uint32(self.shift)
+        e = np.arange(self.elements)[:, None]
+        at = 4 * (e // 2) + ((index[None] >> (2 * e).astype(np.uint32)) & np.uint32(3)).astype(np.intp)
+        dense = np.zeros((2 * self.elements, a.shape[1]), a.dtype)
+        lanes = np.broadcast_to(np.arange(a.shape[1])[None], at.shape)
+        np.add.at(dense, (at, lanes), a)
+        return dense
+
+
+def sparsity(ins: Instruction, ctx: Context, elements: int) -> Sparsity:
+    """The index field of a sparse matrix instruction whose lanes hold ``elements`` of A."""
+    row, _ = _registers(ctx, ins.operands[3])
+    sets = max(1, 32 // (2 * elements))
+    if ins.base.startswith("v_smfmac_"):
+        chosen = 0 if modifier_int(ins, "cbsz") else modifier_int(ins, "abid")
+    else:
+        chosen = modifier_int(ins, "index_key")
+    return Sparsity(row, 2 * elements * (chosen % sets), elements)
+
+
+def sparse_layout(ctx: Context, shape: Shape, b_regs: int) -> layouts.Layout:
+    """Layout of dense A and of B."""
+    if ctx.facts.wmma_layout is None:
+        return layouts.mfma(shape.m, shape.k, b_regs * 32 // BITS[shape.b])
+    if not ctx.wave32:
+        raise Unimplemented("wave64 form of v_swmmac")
+    return layouts.wmma(ctx.facts.wmma_layout, ctx.lanes, shape.k)
+
+
+def _sparse(ins: Instruction, ctx: Context) -> Step:
+    """D = A * B + D, A with two of each four elements along K."""
+    shape = _shape(ins, ctx)
+    dst, src_a, src_b = ins.operands[:3]
+    _, a_regs = _registers(ctx, src_a)
+    _, b_regs = _registers(ctx, src_b)
+    elements = a_regs * 32 // BITS[shape.a]
+    lay = sparse_layout(ctx, shape, b_regs)
+    if (
+        elements % 2
+        or BITS[shape.a] != BITS[shape.b]
+        or b_regs != 2 * a_regs
+        or lay.a_lane.shape != (1, shape.m, shape.k)
+    ):
+        raise Unimplemented(f"operands of {ins.text}")
+    signs = sparse_signs(ins, shape)
+    get_a, get_b = _source(ctx, src_a, shape.a, neg=signs[0]), _source(ctx, src_b, shape.b, neg=signs[1])
+    index = sparsity(ins, ctx, elements)
+
+    def expanded(w: Wave) -> Vec:
+        return index.expand(get_a(w), w)
+
+    result = shape.result
+    if result in ("f16", "bf16"):
+        return _wmma16(ins, ctx, lay, expanded, get_b, result, dst)
+    row, count = _registers(ctx, dst)
+    end = row + count
+    get_c = _accumulator(ctx, dst, result, count)
+    clamp = bool(ins.modifiers.get("clamp"))
+    if clamp and result != "i32":
+        raise Unimplemented(f"clamp on {ins.mnemonic}")
+
+    def step(w: Wave) -> None:
+        x = _product(lay, expanded(w), get_b(w)) + get_c(w)
+        if clamp:
+            x = np.clip(x, -(1 << 31), (1 << 31) - 1)
+        w.v[row:end] = _encode(x, result)
+
+    return step
+
+
+def sparse_signs(ins: Instruction, shape: Shape) -> list[tuple[int, int]]:
+    """neg of A and B, (low, high) half; integer forms use the bits for signedness."""
+    if shape.result == "i32":
+        return [(0, 0), (0, 0)]
+    lo, hi = ((*modifier_bits(ins, n), 0, 0) for n in ("neg_lo", "neg_hi"))
+    return [(lo[i], hi[i]) for i in (0, 1)]
+
+
 def _wmma16(
     ins: Instruction,
     ctx: Context,
@@ -272,12 +385,13 @@ def _wmma16(
     get_a: Callable[[Wave], Vec],
     get_b: Callable[[Wave], Vec],
     result: str,
+    addend: Operand | None = None,
 ) -> Step:
     """16-bit results: gfx11 writes one half of each register (op_sel[2]), gfx12 packs two per register."""
-    dst, _, _, src_c = ins.operands[:4]
+    dst, src_c = ins.operands[0], addend or ins.operands[3]
     row, count = _registers(ctx, dst)
     end = row + count
-    packed = ctx.facts.wmma_layout == "gfx12"
+    packed = ctx.facts.wmma_layout != "gfx11"
     high = (*modifier_bits(ins, "op_sel"), 0, 0, 0)[2]
     neg_lo, neg_hi = (*modifier_bits(ins, "neg_lo"), 0, 0, 0)[2], (*modifier_bits(ins, "neg_hi"), 0, 0, 0)[2]
     if is_vector(src_c):

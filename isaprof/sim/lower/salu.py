@@ -123,19 +123,46 @@ def _hwreg(o: Operand) -> tuple[str, int, int]:
     return name, offset, size
 
 
+#: registers that only steer scheduling, priority or exception flags: writes have no effect here
+_WRITES_IGNORED = frozenset({
+    "HW_REG_SCHED_MODE", "HW_REG_WAVE_SCHED_MODE", "HW_REG_TRAPSTS", "HW_REG_WAVE_EXCP_FLAG_PRIV",
+    "HW_REG_WAVE_EXCP_FLAG_USER", "HW_REG_EXCP_FLAG_USER", "HW_REG_EXCP_FLAG_PRIV",
+})  # fmt: skip
+#: where a wave runs: the simulator's only XCC, shader engine, CU, SIMD and slot have number 0;
+#: exception flags are never raised
+_READ_AS_ZERO = _WRITES_IGNORED | {
+    "HW_REG_HW_ID", "HW_REG_HW_ID1", "HW_REG_HW_ID2", "HW_REG_WAVE_HW_ID1", "HW_REG_WAVE_HW_ID2",
+    "HW_REG_XCC_ID",
+}  # fmt: skip
+_CLOCKS = frozenset({"HW_REG_SHADER_CYCLES", "HW_REG_SHADER_CYCLES_LO", "HW_REG_SHADER_CYCLES_HI"})
+_MODE = ("HW_REG_MODE", "HW_REG_WAVE_MODE")
+
+
+def _read_register(name: str) -> GetInt:
+    if name in _MODE:
+        return lambda w: w.mode
+    if name in _READ_AS_ZERO:
+        return lambda w: 0
+    if name in _CLOCKS:
+        shift = 32 if name.endswith("_HI") else 0
+        return lambda w: w.clock >> shift & 0xFFFFFFFF
+    raise Unimplemented(f"reading {name}")
+
+
 def _register(ins: Instruction, ctx: Context) -> Step | None:
-    """s_getreg_b32, s_setreg_b32, s_setreg_imm32_b32: the MODE register; others read-only where known."""
+    """s_getreg_b32, s_setreg_b32, s_setreg_imm32_b32: the MODE register; others where they mean something."""
     if ins.base == "s_getreg_b32":
         put = scalar_putter(ins.operands[0], 32)
         name, offset, size = _hwreg(ins.operands[1])
-        if name not in ("HW_REG_MODE", "HW_REG_WAVE_MODE"):
-            raise Unimplemented(f"reading {name}")
+        read = _read_register(name)
         mask = (1 << size) - 1
-        return lambda w: put(w, w.mode >> offset & mask)
+        return lambda w: put(w, read(w) >> offset & mask)
     if ins.base in ("s_setreg_b32", "s_setreg_imm32_b32"):
         name, offset, size = _hwreg(ins.operands[0])
         get = scalar_getter(ctx, ins.operands[1], 32)
-        if name not in ("HW_REG_MODE", "HW_REG_WAVE_MODE"):
+        if name in _WRITES_IGNORED:
+            return lambda w: None
+        if name not in _MODE:
             raise Unimplemented(f"writing {name}")
         mask = (1 << size) - 1
 

@@ -1,4 +1,4 @@
-"""Scalar memory loads: s_load_*, s_buffer_load_*, s_memtime.
+"""Scalar memory: s_load_*, s_buffer_load_*, s_memtime; gfx9's s_store_*, s_atomic_* and their buffer forms.
 
 Address: base + offset (immediate and/or SGPR), low two bits ignored (RDNA3 and
 CDNA3 ISA, "Scalar memory operations").
@@ -7,12 +7,14 @@ CDNA3 ISA, "Scalar memory operations").
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from isaprof.isa.model import Instruction, Operand, OperandKind
 from isaprof.sim.lower.context import Context, Step, Unimplemented, modifier_int
 from isaprof.sim.lower.operands import scalar_getter, scalar_slot
+from isaprof.sim.semantics import atomic
 from isaprof.sim.state import EXEC, NULL, Wave
 from isaprof.sim.trace import MemEvent
 
@@ -29,6 +31,10 @@ def lower_smem(ins: Instruction, ctx: Context) -> Step | None:
     base = ins.base
     if base in ("s_memtime", "s_memrealtime"):
         return _time(ins, ctx)
+    if base.startswith(("s_store_dword", "s_buffer_store_dword", "s_scratch_store_dword")):
+        return _store(ins, ctx)
+    if base.startswith(("s_atomic_", "s_buffer_atomic_")):
+        return _atomic(ins, ctx)
     buffer = base.startswith("s_buffer_load_")
     if not buffer and not base.startswith(("s_load_", "s_scratch_load_")):
         return None
@@ -108,9 +114,78 @@ def _buffer(w: Wave, at: int, offset: int, nbytes: int) -> bytes:
     return out
 
 
-def _record(w: Wave, address: int, nbytes: int) -> None:
+def _address(ins: Instruction, ctx: Context) -> tuple[int, Callable[[Wave, int], int | None]]:
+    """(slot of the data, address of an access of n bytes: None where a buffer ends before)."""
+    data, sbase, *offsets = ins.operands
+    if data.reg is None or sbase.reg is None:
+        raise Unimplemented(f"operand list of {ins.text}")
+    slot, base = scalar_slot(data.reg), scalar_slot(sbase.reg)
+    if slot is None or base is None:
+        raise Unimplemented(f"operand list of {ins.text}")
+    imm, sgprs = _offsets(ins, ctx, offsets)
+    buffer, at = "_buffer_" in ins.base, base
+
+    def address(w: Wave, nbytes: int) -> int | None:
+        s = w.s
+        offset = imm + sum(g(w) for g in sgprs)
+        if not buffer:
+            return (s[at] | s[at + 1] << 32) + offset & ~3 & 0xFFFFFFFFFFFFFFFF
+        offset &= ~3
+        size = s[at + 2] * ((s[at + 1] >> 16 & 0x3FFF) or 1)
+        if offset < 0 or offset + nbytes > size:
+            return None
+        return (s[at] | (s[at + 1] & 0xFFFF) << 32) + offset
+
+    return slot, address
+
+
+def _lane(address: int) -> Any:
+    return np.array([address], np.uint64)
+
+
+def _store(ins: Instruction, ctx: Context) -> Step:
+    """s_store_dword*: the scalar cache is write-through here; s_dcache_wb has nothing left to do."""
+    slot, address = _address(ins, ctx)
+    n = _DWORDS[ins.base.rpartition("_")[2]]
+
+    def step(w: Wave) -> None:
+        to = address(w, 4 * n)
+        if to is not None:
+            _record(w, to, 4 * n, load=False, store=True)
+            w.memory.store(_lane(to), np.array(w.s[slot : slot + n], np.uint32)[:, None], 4 * n)
+
+    return step
+
+
+def _atomic(ins: Instruction, ctx: Context) -> Step:
+    """s_atomic_*: one operation on memory by the wave; with glc the old value comes back."""
+    op = atomic.TABLE.get(ins.base.removeprefix("s_").removeprefix("buffer_").removeprefix("atomic_"))
+    if op is None:
+        raise Unimplemented(f"no semantics for {ins.mnemonic}")
+    slot, address = _address(ins, ctx)
+    n = np.dtype(op.dtype).itemsize // 4
+    returns = bool(ins.modifiers.get("glc"))
+
+    def step(w: Wave) -> None:
+        at = address(w, 4 * n)
+        if at is None:
+            return
+        _record(w, at, 4 * n, load=returns, store=True)
+        # the operand of a compare-and-swap is the new value, then the one to compare with
+        parts = [
+            np.array(w.s[slot + i * n : slot + (i + 1) * n], np.uint32)[:, None] for i in range(op.sources)
+        ]
+        old = atomic.apply(op, w.memory.load, w.memory.store, _lane(at), parts)
+        if returns:
+            for i in range(n):
+                w.s[slot + i] = int(old[i, 0])
+
+    return step
+
+
+def _record(w: Wave, address: int, nbytes: int, *, load: bool = True, store: bool = False) -> None:
     if w.trace is not None:
-        w.trace[w.step] = MemEvent("scalar", True, False, nbytes, np.array([address], np.int64), _NO_LANES)
+        w.trace[w.step] = MemEvent("scalar", load, store, nbytes, np.array([address], np.int64), _NO_LANES)
 
 
 def _time(ins: Instruction, ctx: Context) -> Step:

@@ -41,6 +41,23 @@ def _six_bits(regs: Vec) -> Vec:
     return (codes * (1 << np.arange(6, dtype=np.uint8))[None, :, None]).sum(axis=1).astype(np.uint8)
 
 
+def codes_of(regs: Vec, bits: int) -> Vec:
+    """Codes of 4, 6 or 8 bits in registers (uint32 [n, lanes]), uint8 [codes, lanes]."""
+    if bits == 8:
+        return _split(regs, np.uint8)
+    return _nibbles(regs) if bits == 4 else _six_bits(regs)
+
+
+def pack_codes(codes: Vec, bits: int) -> Vec:
+    """The inverse of :func:`codes_of`: codes [n, lanes] into registers uint32 [n * bits / 32, lanes]."""
+    n, lanes = codes.shape
+    each = np.unpackbits(codes.astype(np.uint8).T.reshape(lanes, n, 1), axis=2, bitorder="little")[
+        :, :, :bits
+    ]
+    packed = np.packbits(each.reshape(lanes, n * bits), axis=1, bitorder="little")
+    return np.ascontiguousarray(packed).view(np.uint32).T
+
+
 def unpack(regs: Vec, kind: str) -> Vec:
     """Elements of ``kind`` in registers (uint32 [n, lanes]), as float64 or int64."""
     match kind:

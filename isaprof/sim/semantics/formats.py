@@ -69,6 +69,36 @@ def encode(name: str, x: Vec, *, saturate: bool = False) -> Vec:
     return codes
 
 
+@cache
+def _grid(name: str) -> tuple[int, int]:
+    """(stored mantissa bits, exponent of the smallest normal) of a format, or of f16 and bf16."""
+    return {
+        "fp8": (3, -6), "bf8": (2, -14), "fp8_fnuz": (3, -7), "bf8_fnuz": (2, -15),
+        "fp6": (3, 0), "bf6": (2, -2), "fp4": (1, 0), "f16": (10, -14), "bf16": (7, -126),
+    }[name]  # fmt: skip
+
+
+def encode_stochastic(name: str, x: Vec, random: Vec, *, saturate: bool = False) -> Vec:
+    """float64 to codes, rounded up in magnitude with the probability of the cut-off part.
+
+    ``random`` (uint32) is the threshold as a fraction of the last kept bit.
+    """
+    mantissa, smallest = _grid(name)
+    magnitude = np.abs(x)
+    finite = np.isfinite(x)
+    _, e = np.frexp(np.where(finite, magnitude, 1.0))
+    unit = np.maximum(e - 1, smallest) - mantissa
+    steps = np.floor(np.ldexp(np.where(finite, magnitude, 0.0), -unit) + random.astype(np.float64) / 2.0**32)
+    cut = np.where(finite, np.copysign(np.ldexp(steps, unit), x), x)
+    if name == "f16":
+        half = cut.astype(np.float16)
+        if saturate:
+            half = np.where(np.isinf(half) & finite, np.copysign(np.float16(65504), half), half)
+        return half.view(np.uint16).astype(np.uint32)
+    f = cut.astype(np.float32)
+    return f32_to_bf16(f).astype(np.uint32) if name == "bf16" else encode(name, f, saturate=saturate)
+
+
 def bf16_to_f32(codes: Vec) -> Vec:
     """uint16 codes to f32 (exact)."""
     return (codes.astype(np.uint32) << np.uint32(16)).view(np.float32)

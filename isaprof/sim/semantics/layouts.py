@@ -36,6 +36,19 @@ class Layout:
     d_col: Idx
 
 
+def lane_pattern(blgp: int) -> Idx:
+    """The lane of B that each lane's place is filled from.
+
+    1 and 2: lanes 0 to 31, or 32 to 63, for both halves; 3: rotated down by 16
+    lanes; 4 to 7: one group of 16 lanes for all. CDNA3 ISA, BLGP; AMD matrix
+    instruction calculator.
+    """
+    lane = np.arange(64)
+    if blgp < 3:
+        return (lane & 31) + 32 * (blgp == 2) if blgp else lane
+    return (lane + 16) & 63 if blgp == 3 else (lane & 15) + 16 * (blgp - 4)
+
+
 def _grid(*sizes: int) -> Any:
     return np.meshgrid(*(np.arange(s) for s in sizes), indexing="ij")
 

@@ -143,7 +143,7 @@ FAULTS = {
     ),
     "endless loop": ("top:\n v_add_nc_u32 v1, v1, v1\n s_branch top\n s_endpgm", {"max_instructions": 5000}),
     "past the end": ("s_mov_b32 s4, 1", {}),
-    "unknown": ("s_getreg_b32 s4, hwreg(HW_REG_HW_ID1)\n s_endpgm", {}),
+    "unknown": ("s_getreg_b32 s4, hwreg(HW_REG_STATUS)\n s_endpgm", {}),
     "store to arguments": ("v_mov_b32 v1, 0\n global_store_b32 v1, v1, s[0:1]\n s_endpgm", {}),
     "register": ("v_mov_b32 v200, 0\n s_endpgm", {}),
 }

@@ -192,7 +192,7 @@ static int run_wave(Wave *w, const Prog *p, Group *g) {
             break;
         }
         const Op *o = p->ops + at;
-        if (o->h == H_FALLBACK) {
+        if (o->h == H_FALLBACK || (w->mode & MODAL)) { /* relative registers, VSKIP: the text does not hold */
             signal = S_FALLBACK;
             break;
         }

@@ -35,6 +35,8 @@ typedef int64_t i64;
 enum { MAX_LANES = 64, SLOTS = 128 };
 /* slots of the scalar file: isaprof.sim.state */
 enum { VCC = 106, M0 = 124, NUL = 125, EXEC = 126 };
+/* bits of MODE under which only the reference executes (isaprof.sim.lower.modal) */
+enum { MODAL = 3 << 27 };
 
 /* what a handler or the run loop reports */
 enum { S_NEXT, S_END, S_BARRIER, S_YIELD, S_FALLBACK, S_QUANTUM, S_DRAIN, S_DEADLOCK, S_LIMIT, S_SLICE };
@@ -107,7 +109,7 @@ typedef struct {
     i32 saddr, saddr_bits;      /* slot or -1 */
     i32 rsrc, soffset;          /* slots; soffset -1: so_const */
     i32 atomic, use_m0;
-    u32 so_const, pad;
+    u32 so_const, transpose; /* bits of an element, 0: none */
     i64 imm, imm2;
 } Mem;
 
@@ -121,7 +123,8 @@ typedef struct {
     u8 packed16, high, a_shift, b_shift;
     u8 a_neg[2], b_neg[2];
     i32 blocks, m, k, d_elements;
-    i32 a_row, a_regs, b_row, b_regs, c_row, d_row, d_regs, a_scale, b_scale, pad;
+    i32 a_row, a_regs, b_row, b_regs, c_row, d_row, d_regs, a_scale, b_scale;
+    i32 sparse; /* 1 + row of the index register (field from bit a_shift on), 0: dense */
     double c_const;
     const float *a_table, *b_table; /* code to value: E_BYTE, E_SIX, E_FP4 */
     const u16 *a_index, *b_index;   /* [blocks][m][k], [blocks][k][m]: element * 64 + lane */

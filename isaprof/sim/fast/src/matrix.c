@@ -94,6 +94,16 @@ static void scale_rows(const Wave *w, const Mat *t, double *a, double *b) {
         }
 }
 
+/* 4:2 sparse A: element e of a lane stands at 4 * (e / 2) + two bits of the lane's index */
+static void expand(const Wave *w, const Mat *t, double *x, int elements) {
+    double dense[ELEMENTS];
+    const u32 *index = row(w, t->sparse - 1);
+    memset(dense, 0, sizeof(double) * 128 * (size_t)elements);
+    for (int e = 0; e < elements; e++)
+        for (i64 l = 0; l < w->lanes; l++) dense[(4 * (e / 2) + (index[l] >> t->a_shift >> 2 * e & 3)) * 64 + l] += x[e * 64 + l];
+    memcpy(x, dense, sizeof(double) * 128 * (size_t)elements);
+}
+
 static u32 encode_i32(double x, int clamp) {
     if (clamp) x = x < -2147483648.0 ? -2147483648.0 : x > 2147483647.0 ? 2147483647.0 : x;
     return (u32)(u64)(i64)x;
@@ -131,6 +141,7 @@ int isa_matrix(Wave *w, const Prog *p, const Op *o) {
     const int m = t->m, k = t->k, size = t->blocks * m * k;
     decode(w, raw, t->a_kind, t->a_row, t->a_regs, t->a_table);
     if (t->a_neg[0] | t->a_neg[1]) negate(raw, count_of(t->a_kind, t->a_regs), n, t->a_neg);
+    if (t->sparse) expand(w, t, raw, count_of(t->a_kind, t->a_regs));
     for (int i = 0; i < size; i++) a[i] = raw[t->a_index[i]];
     decode(w, raw, t->b_kind, t->b_row, t->b_regs, t->b_table);
     if (t->b_neg[0] | t->b_neg[1]) negate(raw, count_of(t->b_kind, t->b_regs), n, t->b_neg);

@@ -214,6 +214,31 @@ static void load_rows(Wave *w, const Mem *k, const Access *x, i32 dst) {
         for (int i = 0; i < x->n; i++) w->lds_outside += place(w, k, x, i) == 0;
 }
 
+/* ds_read_b64_tr_*: 16 lanes read rows of 16 elements and receive columns; isaprof.sim.lower.lds.transpose */
+static void load_transposed(Wave *w, const Mem *k, const Access *x) {
+    const int bits = (int)k->transpose, per = 8 * k->nbytes / bits, dwords = k->nbytes / 4;
+    const u32 mask = (1u << bits) - 1;
+    u32 raw[MAX_LANES][4] = {{0}};
+    for (int i = 0; i < x->n; i++) {
+        const u8 *at = place(w, k, x, i);
+        if (at) memcpy(raw[x->lane[i]], at, k->nbytes);
+        else w->lds_outside++;
+    }
+    for (int i = 0; i < x->n; i++) {
+        int l = x->lane[i], column = l % 16, e = column % per, first = l / 16 * 16 + column / per;
+        u32 out[4] = {0};
+        for (int q = 0; q < per; q++) {
+            const u32 *from = raw[first + q * (16 / per)];
+            int at = e * bits, to = q * bits;
+            u64 two = from[at / 32] | (u64)from[at / 32 + 1] << 32;
+            u64 v = two >> at % 32 & mask;
+            out[to / 32] |= (u32)(v << to % 32);
+            if (to % 32 + bits > 32) out[to / 32 + 1] |= (u32)(v >> (32 - to % 32));
+        }
+        for (int j = 0; j < dwords; j++) row(w, k->dst + j)[l] = out[j];
+    }
+}
+
 static int aligned(const Access *x, u64 mask) {
     for (int i = 0; i < x->n; i++)
         if (x->a[i] & mask) return 0;
@@ -378,6 +403,10 @@ int isa_mem(Wave *w, const Prog *p, const Op *o) {
     case ACC_DMA: return to_lds(w, &k, &x);
     case ACC_LOAD:
         trace_access(w, &k, &x, 1, 0);
+        if (k.transpose) {
+            load_transposed(w, &k, &x);
+            return S_NEXT;
+        }
         if (k.pieces == 2) trace_access(w, &k, &y, 1, 0);
         load_rows(w, &k, &x, k.dst);
         if (k.pieces == 2) load_rows(w, &k, &y, k.dst + k.nbytes / 4);
