@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import tempfile
 from os import PathLike
 from pathlib import Path
 
@@ -41,6 +40,8 @@ def write_new(path: str | PathLike[str], data: bytes, *, force: bool = False) ->
     Raises UsageError when something is there and ``force`` is not set, or when
     it is no file; EnvironmentProblem when it cannot be written there.
     """
+    import tempfile
+
     out = Path(path)
     may_write(out, force=force)
     try:

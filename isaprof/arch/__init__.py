@@ -11,14 +11,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from isaprof.arch.table import ArchTable, Fact
-from isaprof.arch.targets import TRUE16_GENERATIONS, generation_of
+from isaprof.arch.targets import TRUE16_GENERATIONS, generation_of, wave_sizes
 from isaprof.errors import BadInput
 
-__all__ = ["ArchTable", "Fact", "family_table", "generation", "get", "has_true16", "known"]
+if TYPE_CHECKING:
+    from isaprof.arch.table import ArchTable, Fact
+
+__all__ = ["ArchTable", "Fact", "family_table", "generation", "get", "has_true16", "known", "wave_sizes"]
 
 _KNOWN = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1151", "gfx1200", "gfx1201", "gfx1250")
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("ArchTable", "Fact"):  # reading a file needs the names of targets only
+        return getattr(import_module("isaprof.arch.table"), name)
+    raise AttributeError(f"module 'isaprof.arch' has no attribute {name!r}")
 
 
 def known() -> tuple[str, ...]:
@@ -66,8 +75,7 @@ def family_table(name: str) -> ArchTable:
     families: Mapping[str, ArchTable] = decoding.FAMILY
     if base in variants:
         return variants[base]
-    if gen not in families:
-        raise BadInput(f"{base} is not supported: gfx9 and later are", kind="unsupported_architecture")
+    wave_sizes(base)  # refuses what is too old
     return families[gen]
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from isaprof.arch.table import ArchTable, Fact, build
+from isaprof.arch.targets import wave_sizes
 
 _DESC = "LLVM AMDHSAKernelDescriptor.h, AMDGPU user guide"
 _VOPD = "LLVM AMDGPUBaseInfo.cpp; AMD ISA guide, VOPD"
@@ -64,7 +65,7 @@ _COMMON = _facts(
 
 GFX9: dict[str, Fact] = {
     **_COMMON,
-    **_facts(wave_sizes=(64,), vgpr_encoding_granule={64: 4}, flat_scratch_sgpr=True),
+    **_facts(wave_sizes=wave_sizes("gfx9"), vgpr_encoding_granule={64: 4}, flat_scratch_sgpr=True),
     **_counters(_COUNTERS_GFX9, {"vmcnt": 63, "lgkmcnt": 15, "expcnt": 7}),
     "waitcnt_layout": _layout(vmcnt=((0, 4), (14, 2)), expcnt=((4, 3),), lgkmcnt=((8, 4),)),
     "separate_wait_counters": Fact({}, "mnemonic -> counters", _WAIT),
@@ -74,7 +75,7 @@ GFX9: dict[str, Fact] = {
 CDNA_UNIFIED: dict[str, Fact] = _facts(vgpr_encoding_granule={64: 8}, unified_agpr=True, kernarg_preload=True)
 
 _WAVE32 = _facts(
-    wave_sizes=(32, 64),
+    wave_sizes=wave_sizes("gfx10"),
     vgpr_encoding_granule={32: 8, 64: 4},
     sgpr_fixed=128,
     has_wgp=True,
@@ -145,7 +146,7 @@ GFX12: dict[str, Fact] = {
 GFX1250: dict[str, Fact] = {
     **GFX12,
     **_facts(
-        wave_sizes=(32,), vgpr_encoding_granule={32: 16}, kernarg_preload=True, user_sgpr_count_bits=6,
+        wave_sizes=wave_sizes("gfx1250"), vgpr_encoding_granule={32: 16}, kernarg_preload=True, user_sgpr_count_bits=6,
         dynamic_vgpr_bit=None,
     ),
     **_counters(_COUNTERS_GFX1250, _MAX_GFX12 | {"asynccnt": 63, "tensorcnt": 63, "xcnt": 63}),

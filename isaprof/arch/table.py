@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(NamedTuple):
     """One figure or rule of an architecture.
 
     ``confidence``: ``M`` measured from public hardware traces, ``A`` stated by
@@ -22,8 +20,7 @@ class Fact:
     confidence: str = "A"
 
 
-@dataclass(frozen=True, slots=True)
-class MatrixRule:
+class MatrixRule(NamedTuple):
     """Occupancy of the matrix pipe by instructions whose mnemonic matches ``pattern`` (a regex)."""
 
     pattern: str
@@ -34,8 +31,7 @@ class MatrixRule:
     blocks_valu: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ValuRule:
+class ValuRule(NamedTuple):
     """Cost of VALU instructions whose mnemonic matches ``pattern`` (a regex), in cycles.
 
     ``occupancy``: how long the SIMD's VALU (or, for transcendentals, that
@@ -47,16 +43,14 @@ class ValuRule:
     latency: int
 
 
-@dataclass(frozen=True, slots=True)
-class LdsPattern:
+class LdsPattern(NamedTuple):
     """Lanes that are checked together for bank conflicts, for one access width."""
 
     groups: tuple[tuple[int, ...], ...]
     banks: int
 
 
-@dataclass(frozen=True, slots=True)
-class HazardRule:
+class HazardRule(NamedTuple):
     """Wait states that must lie between a producer and a consumer (no interlock).
 
     ``states`` are fixed wait states; with ``plus_passes`` the matrix passes of
@@ -70,14 +64,27 @@ class HazardRule:
     except_passes: tuple[int, ...] = ()  #: the rule does not hold for producers of so many passes
 
 
-@dataclass(frozen=True, slots=True)
 class ArchTable:
-    """All that isaprof knows about one GPU target. Data only; unknown keys are absent."""
+    """All that isaprof knows about one GPU target. Data only, not to be changed; unknown keys are absent."""
 
-    name: str
-    generation: str
-    product: str
-    facts: Mapping[str, Fact] = field(default_factory=dict)
+    # no dataclass: loading that module takes as long as all tables together
+    __slots__ = ("facts", "generation", "name", "product")
+
+    def __init__(self, name: str, generation: str, product: str, facts: Mapping[str, Fact]) -> None:
+        self.name = name
+        self.generation = generation
+        self.product = product
+        self.facts = facts
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ArchTable) and all(
+            getattr(self, k) == getattr(other, k) for k in ArchTable.__slots__
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"ArchTable({self.name}, {len(self.facts)} facts)"
 
     def value(self, key: str) -> Any:
         """The bare value of ``key``; KeyError naming architecture and key when unknown."""

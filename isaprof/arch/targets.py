@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from isaprof.errors import BadInput
+
 #: low byte of e_flags -> processor name
 EF_AMDGPU_MACH: Mapping[int, str] = {
     0x20: "gfx600", 0x21: "gfx601", 0x3A: "gfx602",
@@ -53,3 +55,20 @@ _PREFIXES: tuple[tuple[str, str], ...] = (
 def generation_of(name: str) -> str | None:
     """``gfx1151`` -> ``gfx11``; None for a name that is no AMD GPU target."""
     return next((gen for prefix, gen in _PREFIXES if name.startswith(prefix)), None)
+
+
+#: lanes a wave may have; the first is usual
+_WAVE_SIZES: Mapping[str, tuple[int, ...]] = {
+    "gfx9": (64,), "gfx10": (32, 64), "gfx11": (32, 64), "gfx12": (32, 64), "gfx1250": (32,),
+}  # fmt: skip
+
+
+def wave_sizes(name: str) -> tuple[int, ...]:
+    """Wave sizes of a target, the usual first; BadInput for targets before gfx9 and for other names."""
+    base = name.split(":", 1)[0]
+    gen = generation_of(base)
+    if gen is None:
+        raise BadInput(f"{base!r} is not an AMD GPU target (gfx...)", kind="unknown_architecture")
+    if gen not in _WAVE_SIZES:
+        raise BadInput(f"{base} is not supported: gfx9 and later are", kind="unsupported_architecture")
+    return _WAVE_SIZES[gen]

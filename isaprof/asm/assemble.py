@@ -7,15 +7,16 @@ the text says in comments, and :mod:`isaprof.asm.facts` carries it out.
 from __future__ import annotations
 
 import re
-import tempfile
-from dataclasses import dataclass
+from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
+from typing import NamedTuple
 
 from isaprof.asm import facts
 from isaprof.asm.facts import BuildFacts, build_facts
-from isaprof.errors import BadInput
+from isaprof.errors import BadInput, EnvironmentProblem
 from isaprof.isa import llvm
+from isaprof.isa.process import Completed, Running
 
 __all__ = [
     "AssemblyErrors",
@@ -30,48 +31,50 @@ __all__ = [
 _ERROR_LINE = re.compile(r"^[^\n]*?:(\d+):\d+: (?:fatal )?error: ([^\n]*)", re.M)
 
 
-@dataclass(frozen=True, slots=True)
-class AssemblyErrors:
+class AssemblyErrors(NamedTuple):
     """Why a source does not assemble: the tool's text, and the line numbers it names."""
 
     text: str
     lines: dict[int, str]  #: 1-based line of the source -> first message about it
 
 
-def to_object(source: str, name: str = "input.s") -> bytes | AssemblyErrors:
-    """The relocatable object of ``source``, its facts carried out; or what is wrong with the source."""
+def to_object(
+    source: str, name: str = "input.s", meanwhile: Callable[[], object] | None = None
+) -> bytes | AssemblyErrors:
+    """The relocatable object of ``source``, its facts carried out; or what is wrong with the source.
+
+    ``meanwhile`` is called while the assembler runs. BadInput where the source
+    needs more memory, output or time than an assembler may take.
+    """
     want = build_facts(source, name)
-    tools = llvm.find_tools(want.mcpu)
-    with tempfile.TemporaryDirectory(prefix="isaprof-") as d:
-        src, obj = Path(d) / "input.s", Path(d) / "k.o"
-        src.write_bytes(facts.expand_bits(source).encode("utf-8", "surrogateescape"))
-        argv: list[str | Path] = [
-            tools.mc,
-            f"--triple={llvm.TRIPLE}",
-            f"--mcpu={want.mcpu}",
-            "--filetype=obj",
-        ]
-        if want.mattr:
-            argv.append(f"--mattr={want.mattr}")
-        done = llvm.run_tool([*argv, "-o", obj, src])
-        if done.returncode != 0 or not obj.exists():
-            found: dict[int, str] = {}
-            for line, message in _ERROR_LINE.findall(done.stderr):
-                found.setdefault(int(line), message)
-            return AssemblyErrors(done.stderr.replace(str(src), name).strip(), found)
-        return facts.finish_object(obj.read_bytes(), want)
+    running = llvm.start_mc(llvm.find_tools(want.mcpu), facts.expand_bits(source), want.mcpu, want.mattr)
+    if meanwhile is not None:
+        meanwhile()
+    done = _wait(running, name)
+    if done.returncode != 0 or not done.output:
+        found: dict[int, str] = {}
+        for line, message in _ERROR_LINE.findall(done.stderr):
+            found.setdefault(int(line), message)
+        return AssemblyErrors(done.stderr.replace("<stdin>", name).strip(), found)
+    return facts.finish_object(done.output, want)
 
 
 def link(obj: bytes, want: BuildFacts, path: str | PathLike[str] | None = None) -> bytes:
     """The code object that ``ld.lld`` makes of a relocatable object; BadInput where it does not link."""
-    linker = llvm.find_tools(want.mcpu).linker()
-    with tempfile.TemporaryDirectory(prefix="isaprof-") as d:
-        src, out = Path(d) / "k.o", Path(d) / "k.co"
-        src.write_bytes(obj)
-        done = llvm.run_tool([linker, *want.link_options, "-o", out, src])
-        if done.returncode != 0 or not out.exists():
-            raise BadInput(f"does not link:\n{done.stderr.strip()[:8000]}", path=path, kind="linker")
-        return facts.finish_linked(out.read_bytes(), want)
+    done = _wait(llvm.start_lld(llvm.find_tools(want.mcpu), obj, *want.link_options), path)
+    if done.returncode != 0 or not done.output:
+        raise BadInput(f"does not link:\n{done.stderr.strip()[:8000]}", path=path, kind="linker")
+    return facts.finish_linked(done.output, want)
+
+
+def _wait(running: Running, path: str | PathLike[str] | None) -> Completed:
+    try:
+        return running.wait()
+    except EnvironmentProblem as e:
+        if e.kind not in ("tool_memory", "tool_output", "tool_timeout"):
+            raise
+        hint = "look for a .fill, .space, .org or .rept with a large count"
+        raise BadInput(e.message, path=path, hint=hint, kind=e.kind) from None
 
 
 def assemble_text(source: str, path: str | PathLike[str] | None = None) -> bytes:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from isaprof import arch as tables
 from isaprof.codeobj.elf import CodeObject
 from isaprof.isa import llvm
-from isaprof.isa.objdump import CodeRange, Row, disassemble_ranges
+from isaprof.isa.objdump import CodeRange, Reading, Row
 
 _BRANCH = re.compile(r"(s_(?:c?branch\w*|call_\w+|subvector_loop\w*)) (?:(.*), )?(-?\w+)")
 _GET_PC = re.compile(r"s_get_?pc_[bi]64 s\[(\d+):(\d+)\]")
@@ -30,8 +30,7 @@ _LONG_RUN = 4
 _COMMENT = re.compile(r"\s*/\*.*?\*/")
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(NamedTuple):
     """An address computed from the PC: ``s_add_u32 lo, lo, target - <address after s_getpc>``."""
 
     base: int  #: address that s_getpc_b64 gives
@@ -39,8 +38,7 @@ class Reference:
     head: str  #: the row's text up to the literal
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(NamedTuple):
     """All code of an object. ``mattr`` is what llvm-mc needs to take the texts back."""
 
     rows: tuple[Row, ...]
@@ -58,11 +56,21 @@ def read_code(co: CodeObject) -> Code:
     RDNA code is read with the wave size most kernels have: it decides whether
     lane masks are one register or two, and one assembly takes one of both.
     """
-    wave = _wave_size(co)
+    return code_of(co, start_reading(co))
+
+
+def start_reading(co: CodeObject) -> Reading:
+    """Start the disassembly that :func:`code_of` waits for."""
     ranges = [CodeRange(s.address, s.data) for s in co.text]
-    rows = tuple(disassemble_ranges(ranges, co.arch, co.labels, wave_size=wave))
+    return Reading(ranges, co.arch, co.labels, wave_size=_wave_size(co))
+
+
+def code_of(co: CodeObject, reading: Reading) -> Code:
+    """See :func:`read_code`."""
+    wave = _wave_size(co)
+    rows = tuple(reading.rows())
     mattr = llvm.default_mattr(co.arch)
-    if wave == 64 and len(tables.family_table(co.arch)["wave_sizes"]) > 1:
+    if wave == 64 and len(tables.wave_sizes(co.arch)) > 1:
         mattr = ",".join(filter(None, [mattr, "-wavefrontsize32", "+wavefrontsize64"]))
     branches = {}
     for n, (pc, _, text) in enumerate(rows):
@@ -73,7 +81,7 @@ def read_code(co: CodeObject) -> Code:
 
 def _wave_size(co: CodeObject) -> int:
     sizes = [k.wave_size for k in co.kernels]
-    usual: int = tables.family_table(co.arch)["wave_sizes"][0]
+    usual: int = tables.wave_sizes(co.arch)[0]
     return max(set(sizes), key=lambda w: (sizes.count(w), w == usual)) if sizes else usual
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from isaprof.asm.code import read_code
 from isaprof.asm.facets import Facets
@@ -16,8 +15,7 @@ from isaprof.isa.objdump import Row
 _LISTED = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(NamedTuple):
     """One thing that is not the same. ``None`` on a side: it is not there."""
 
     part: str  #: e_flags, descriptor, text, metadata, symbol, ...
@@ -26,8 +24,7 @@ class Difference:
     b: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Encoding:
+class Encoding(NamedTuple):
     """An instruction that both objects have, in other bits that decode to the same text."""
 
     address: int  #: in the first object
@@ -43,14 +40,13 @@ class Encoding:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """All differences. ``checks``: part -> True where both are the same."""
 
     checks: Mapping[str, bool]
     differences: tuple[Difference, ...]
     encodings: tuple[Encoding, ...]
-    count: int  #: differences in all, those beyond the list included
+    count: int  # type: ignore[assignment]  #: differences in all, those beyond the list included
 
     @property
     def verdict(self) -> str:

@@ -10,10 +10,9 @@ the words stand as ``.long`` with the instruction as a comment. Both are counted
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from isaprof.asm import notes_text
 from isaprof.asm.code import Code
@@ -30,8 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Disassembly", "Draft", "disassemble_object", "quote"]
 
 
-@dataclass(frozen=True, slots=True)
-class Disassembly:
+class Disassembly(NamedTuple):
     """The text and what was done to make it exact."""
 
     text: str
@@ -42,8 +40,7 @@ class Disassembly:
     rebuilt: bytes = b""  #: the code object made from ``text`` (and nothing else) to prove it exact
 
 
-@dataclass(frozen=True, slots=True)
-class Choices:
+class Choices(NamedTuple):
     """How the text is written; settled by trying (:mod:`isaprof.asm.exact`)."""
 
     keep: Mapping[int, str]  #: row -> whole line instead of the row's text
@@ -54,8 +51,7 @@ class Choices:
     addresses: bool = False  #: the places of the sections must be said
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(NamedTuple):
     """All that the text is written from."""
 
     co: CodeObject
@@ -148,19 +144,23 @@ def disassemble_object(
     from isaprof.asm.start import Started
 
     started = Started(CodeObject.from_bytes(data, path=path, arch=arch))
-    return finish(started, data, path)
+    return finish(started, read_layout(data, path), path)
 
 
-def finish(started: Started, data: bytes, path: str | PathLike[str] | None) -> Disassembly:
+def finish(
+    started: Started,
+    layout: Layout,
+    path: str | PathLike[str] | None,
+    meanwhile: Callable[[], object] | None = None,
+) -> Disassembly:
     """The text for an object whose code is being read; errors as :func:`disassemble_object`."""
     from isaprof.asm.exact import settle
 
     co = started.co
-    layout = read_layout(data, path)
     try:
-        settled = settle(Draft(co, layout, started.code()))
+        settled = settle(Draft(co, layout, started.code()), meanwhile)
     except BadInput as e:
         if e.path is None and path is not None:
             raise BadInput(e.message, path=path, hint=e.hint, offset=e.offset, kind=e.kind) from None
         raise
-    return replace(settled, kernels=tuple(k.name for k in co.kernels))
+    return settled._replace(kernels=tuple(k.name for k in co.kernels))

@@ -16,8 +16,7 @@ from __future__ import annotations
 import re
 import struct
 from bisect import bisect_left
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 
 from isaprof.asm.assemble import AssemblyErrors, build_facts, link, to_object
 from isaprof.asm.code import bare
@@ -38,9 +37,10 @@ _PACKED_PAIRS = ("v_pk_mul_", "v_pk_add_")
 _ZERO = re.compile(r", 0(?= |$)")
 
 
-def settle(draft: Draft) -> Disassembly:
+def settle(draft: Draft, meanwhile: Callable[[], object] | None = None) -> Disassembly:
     """The exact text of ``draft`` and the code object built from it.
 
+    ``meanwhile`` is called while the assembler first runs.
     Raises BadInput when no way of writing it gives the original's bytes.
     """
     rows = draft.code.rows
@@ -56,7 +56,7 @@ def settle(draft: Draft) -> Disassembly:
             written = _again(draft, written, before, how)
         before = how
         text = "\n".join(written.lines)
-        made = to_object(text)
+        made = to_object(text, meanwhile=None if tried else meanwhile)
         if isinstance(made, AssemblyErrors):
             how = _after_errors(draft, written, how, made)
             continue
@@ -68,7 +68,7 @@ def settle(draft: Draft) -> Disassembly:
         if not wrong and not shifted:
             linked = link(made, build_facts(text))
             if not draft.layout.minimal and not how.addresses and not _same_text(draft, linked):
-                how = replace(how, addresses=True)
+                how = how._replace(addresses=True)
                 continue
             words = sum(n in how.keep and how.keep[n].startswith("\t.long") for n in range(len(rows)))
             return Disassembly(text, (), len(rows), words, bits, linked)
@@ -77,19 +77,19 @@ def settle(draft: Draft) -> Disassembly:
             if checked_alone:
                 if how.fixed_gaps:
                     break
-                how = replace(how, fixed_gaps=True)
+                how = how._replace(fixed_gaps=True)
                 continue
             checked_alone = True
             wrong = _wrong_alone(draft, how)
         keep, more = _keep(draft, wrong)
         bits += more
-        how = replace(how, keep={**how.keep, **keep})
+        how = how._replace(keep={**how.keep, **keep})
     raise BadInput("no text gives the same bytes (a shortcoming of isaprof)", kind="unsupported")
 
 
 def _again(draft: Draft, written: Writer, before: Choices, how: Choices) -> Writer:
     """The text for new choices; where only some lines are others, only these are written anew."""
-    if replace(how, keep=before.keep) != before:
+    if how._replace(keep=before.keep) != before:
         return draft.write(how)
     written.replace({n: line for n, line in how.keep.items() if before.keep.get(n) != line})
     return written
@@ -102,12 +102,12 @@ def _after_errors(draft: Draft, written: Writer, how: Choices, errors: AssemblyE
         n: word_line(draft.code.rows[n]) for n in rejected if not how.keep.get(n, "").startswith("\t.long")
     }
     if fresh:
-        return replace(how, keep={**how.keep, **fresh})
+        return how._replace(keep={**how.keep, **fresh})
     first = written.lines.index("\t.amdgpu_metadata") if "\t.amdgpu_metadata" in written.lines else -1
     if first >= 0 and any(line > first for line in errors.lines):
-        return replace(how, raw_metadata=True)
+        return how._replace(raw_metadata=True)
     if "target" in errors.text and how.target_features:
-        return replace(how, target_features=False, e_flags=True)
+        return how._replace(target_features=False, e_flags=True)
     raise BadInput(f"LLVM does not take the text back:\n{errors.text[:2000]}", kind="unsupported")
 
 
@@ -119,11 +119,11 @@ def _after_header(draft: Draft, how: Choices, obj: bytes, tables: Tables) -> tup
     flags = struct.unpack_from("<I", obj, 48)[0]
     new = how
     if flags != layout.e_flags:
-        new = replace(new, e_flags=True)
+        new = new._replace(e_flags=True)
     if not how.raw_metadata and sorted(tables.notes) != sorted(
         n for n in layout.notes if n[:2] != ("GNU", 3)
     ):
-        new = replace(new, raw_metadata=True)
+        new = new._replace(raw_metadata=True)
     return new, new == how
 
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 import struct
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 from isaprof.asm.layout import LINKER_SECTIONS, FullSymbol, Layout, read_layout
 from isaprof.codeobj.descriptor import SIZE as DESCRIPTOR_SIZE
@@ -22,8 +21,7 @@ from isaprof.codeobj.image import read_image
 Symbol = tuple[str, str, int, int, str, str, str]  #: name, section, offset, size, type, binding, visibility
 
 
-@dataclass(frozen=True, slots=True)
-class Facets:
+class Facets(NamedTuple):
     """What the verdict rests on, and (``reported``) what it does not."""
 
     co: CodeObject
@@ -38,13 +36,16 @@ class Facets:
     symbols: Counter[Symbol]
     dynamic: Counter[Symbol]
     relocations: Counter[tuple[int, str, str]]  #: type, place, what it points to
-    reported: Mapping[str, Any] = field(default_factory=dict)
+    reported: Mapping[str, Any] = {}  # noqa: RUF012
 
 
 def read_facets(data: bytes, *, path: str | PathLike[str] | None = None, arch: str | None = None) -> Facets:
     """Take ``data`` apart; BadInput as :class:`~isaprof.codeobj.elf.CodeObject`."""
-    co = CodeObject.from_bytes(data, path=path, arch=arch)
-    layout = read_layout(data, path)
+    return facets_of(CodeObject.from_bytes(data, path=path, arch=arch), read_layout(data, path))
+
+
+def facets_of(co: CodeObject, layout: Layout) -> Facets:
+    """The same for an object and its layout as read already."""
     places = {s.name: bytearray(s.data) for s in layout.sections}
     descriptors: dict[str, bytes] = {}
     entries: dict[str, str] = {}
@@ -88,7 +89,7 @@ def read_facets(data: bytes, *, path: str | PathLike[str] | None = None, arch: s
         Counter() if layout.stripped else _symbols(layout, layout.symbols),
         _symbols(layout, layout.dynamic),
         relocations,
-        _reported(data, layout, path),
+        _reported(co.file, layout, co.path),
     )
 
 

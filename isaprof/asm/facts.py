@@ -21,8 +21,8 @@ from __future__ import annotations
 
 import re
 import struct
-from dataclasses import dataclass
 from os import PathLike
+from typing import NamedTuple
 
 from isaprof.asm import minimal
 from isaprof.codeobj.tables import SHT_RELA, SHT_SYMTAB, read_tables
@@ -39,8 +39,7 @@ _MARK = ".Lisaprof_bits_"
 HIDDEN_NAME = re.compile(r"isaprof\d+\$")
 
 
-@dataclass(frozen=True, slots=True)
-class BuildFacts:
+class BuildFacts(NamedTuple):
     """What the source says about its target and its file."""
 
     mcpu: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -96,6 +95,8 @@ def recorded_arch(path: Path) -> str | None:
     """The architecture that a trace folder's ``meta.json`` names for a minimal ELF file; None for others."""
     if not path.is_file() or _head(path)[_MACHINE] != _NONE:
         return None
+    import json
+
     try:
         said = json.loads((path.parent / "meta.json").read_bytes())
     except (OSError, ValueError):

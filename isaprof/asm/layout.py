@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from os import PathLike
+from typing import NamedTuple
 
 from isaprof.codeobj.elf import CodeObject
 from isaprof.codeobj.image import Image, read_image
@@ -23,8 +23,7 @@ _KINDS = {8: "nobits", 14: "init_array", 15: "fini_array", 16: "preinit_array"}
 _LARGEST_NOBITS = 1 << 40
 
 
-@dataclass(frozen=True, slots=True)
-class FullSymbol:
+class FullSymbol(NamedTuple):
     name: str
     value: int
     size: int
@@ -40,8 +39,7 @@ class FullSymbol:
         return self.bind != "LOCAL" and self.visibility == "DEFAULT"
 
 
-@dataclass(frozen=True, slots=True)
-class FullSection:
+class FullSection(NamedTuple):
     name: str
     address: int
     data: bytes
@@ -60,8 +58,7 @@ class FullSection:
         return self.address + self.size
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(NamedTuple):
     """``sections``: loaded, not made by the linker, in address order."""
 
     sections: tuple[FullSection, ...]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isaprof.asm.start import Started
 from isaprof.codeobj.elf import CodeObject
@@ -19,13 +19,13 @@ from isaprof.files import content
 
 if TYPE_CHECKING:
     from isaprof.asm.compare import Outcome
+    from isaprof.asm.facets import Facets
 
 #: encodings and differences listed for each object in JSON
 _LISTED = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
+class Proof(NamedTuple):
     """The round trip of one object. ``error``: it could not be made, and why."""
 
     path: str
@@ -37,7 +37,7 @@ class Proof:
     kept_as_words: int = 0
     with_bits: int = 0
     outcome: Outcome | None = None
-    reported: dict[str, Any] = field(default_factory=dict)
+    reported: dict[str, Any] = {}  # noqa: RUF012
     error: str | None = None
     error_kind: str | None = None
 
@@ -84,19 +84,31 @@ def prove(data: bytes, *, path: str, arch: str | None = None) -> Proof:
     """Round trip of one object; errors as of :func:`~isaprof.asm.disassemble_object`."""
     # what is not needed to start llvm-objdump is loaded while it runs
     started = Started(CodeObject.from_bytes(data, path=path, arch=arch))
-    from isaprof.asm.compare import compare
     from isaprof.asm.disasm import finish
+    from isaprof.asm.layout import function_starts, read_layout
+
+    co = started.co
+    layout = read_layout(data, path)
+    function_starts(co, layout)  # loads the tables of the target
+
+    # and what is needed to compare, while llvm-mc does
+    @cache
+    def original() -> Facets:
+        from isaprof.asm import compare  # noqa: F401
+        from isaprof.asm.facets import facets_of
+
+        return facets_of(co, layout)
+
+    done = finish(started, layout, path, original)
+    from isaprof.asm.compare import compare
     from isaprof.asm.facets import read_facets
 
-    done = finish(started, data, path)
-    original = read_facets(data, path=path, arch=arch)
     rebuilt = read_facets(done.rebuilt, path=path, arch=arch)
-    outcome = compare(original, rebuilt)
-    co = original.co
+    outcome = compare(original(), rebuilt)
     reported = {
-        key: {"original": original.reported.get(key), "rebuilt": rebuilt.reported.get(key)}
-        for key in dict.fromkeys([*original.reported, *rebuilt.reported])
-        if original.reported.get(key) != rebuilt.reported.get(key)
+        key: {"original": original().reported.get(key), "rebuilt": rebuilt.reported.get(key)}
+        for key in dict.fromkeys([*original().reported, *rebuilt.reported])
+        if original().reported.get(key) != rebuilt.reported.get(key)
     }
     return Proof(
         path, outcome.verdict, co.target_id, co.code_object_version, len(co.kernels), done.instructions,
@@ -104,14 +116,13 @@ def prove(data: bytes, *, path: str, arch: str | None = None) -> Proof:
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(NamedTuple):
     """One object to prove: a file, or an object inside one (``index``)."""
 
     file: str
     label: str
     arch: str | None = None
-    index: int | None = None
+    index: int | None = None  # type: ignore[assignment]  # not the method of tuples
 
     def read(self) -> bytes:
         """The object's bytes. Raises BadInput or OSError."""

@@ -7,10 +7,8 @@ every instruction they expand to onto the line that LLVM reports.
 from __future__ import annotations
 
 import io
-import tempfile
 from collections.abc import Mapping
 from os import PathLike
-from pathlib import Path
 
 from isaprof.asm.assemble import build_facts
 from isaprof.errors import BadInput
@@ -26,25 +24,12 @@ def source_lines(source: str, path: str | PathLike[str] | None = None) -> Mappin
 
     facts = build_facts(source, path)
     tools = llvm.find_tools(facts.mcpu)
-    with tempfile.TemporaryDirectory(prefix="isaprof-") as d:
-        src, obj = Path(d) / "input.s", Path(d) / "k.o"
-        src.write_text(source)
-        argv: list[str | Path] = [
-            tools.mc,
-            f"--triple={llvm.TRIPLE}",
-            f"--mcpu={facts.mcpu}",
-            "--filetype=obj",
-        ]
-        if facts.mattr:
-            argv.append(f"--mattr={facts.mattr}")
-        done = llvm.run_tool([*argv, "-g", "-o", obj, src])
-        if done.returncode != 0 or not obj.exists():
-            raise BadInput(
-                f"does not assemble with line tables:\n{done.stderr.strip()[:4000]}",
-                path=path,
-                kind="assembler",
-            )
-        elf = ELFFile(io.BytesIO(llvm.link([obj.read_bytes()], tools=tools)))
+    done = llvm.start_mc(tools, source, facts.mcpu, facts.mattr, "-g").wait()
+    if done.returncode != 0 or not done.output:
+        raise BadInput(
+            f"does not assemble with line tables:\n{done.stderr.strip()[:4000]}", path=path, kind="assembler"
+        )
+    elf = ELFFile(io.BytesIO(llvm.link([done.output], tools=tools)))
     out: dict[int, int] = {}
     if not elf.has_dwarf_info():
         return out

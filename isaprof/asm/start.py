@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-import threading
-
-from isaprof.asm.code import Code, read_code
+from isaprof.asm.code import Code, code_of, start_reading
 from isaprof.codeobj.elf import CodeObject
 
 
 class Started:
-    """``code()`` waits for the rows that a thread began to read; it raises what reading raised."""
+    """``code()`` waits for the rows that llvm-objdump began to write; it raises what reading raises."""
 
     def __init__(self, co: CodeObject) -> None:
         self.co = co
-        self._code: Code | None = None
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._read, daemon=True)
-        self._thread.start()
-
-    def _read(self) -> None:
-        try:
-            self._code = read_code(self.co)
-        except BaseException as e:
-            self._error = e
+        self._reading = start_reading(co)
 
     def code(self) -> Code:
-        self._thread.join()
-        if self._error is not None:
-            raise self._error
-        assert self._code is not None
-        return self._code
+        return code_of(self.co, self._reading)

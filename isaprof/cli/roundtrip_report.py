@@ -6,7 +6,6 @@ an ordinary kernel: :func:`quick` reads plain command lines itself.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -50,6 +49,8 @@ def run(paths: Sequence[Path], target: str | None, *, as_json: bool) -> int:
     with Bar() as bar:
         proofs = prove_all(jobs, bar.update)
     if as_json:
+        import json
+
         print(json.dumps({"schema_version": 1, "objects": [p.as_json() for p in proofs]}))
     else:
         _table(proofs)

@@ -8,7 +8,7 @@ architecture table.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from isaprof import arch as tables
 from isaprof.errors import BadInput
@@ -27,21 +27,19 @@ USER_SGPR_ORDER: tuple[tuple[int, str, int], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class UserSgpr:
+class UserSgpr(NamedTuple):
     """A group of user SGPRs: ``s[index]`` to ``s[index + count - 1]`` at wave start."""
 
     name: str
-    index: int
-    count: int
+    index: int  # type: ignore[assignment]  # not the method of tuples
+    count: int  # type: ignore[assignment]
 
 
 def _bits(word: int, low: int, width: int = 1) -> int:
     return word >> low & ((1 << width) - 1)
 
 
-@dataclass(frozen=True, slots=True)
-class KernelDescriptor:
+class KernelDescriptor(NamedTuple):
     """Parsed descriptor; sizes in bytes. ``arch`` decides how the words are read."""
 
     arch: str
@@ -70,11 +68,11 @@ class KernelDescriptor:
     @property
     def wave32(self) -> bool:
         """Bit 10; gfx9 has wave64 only."""
-        return bool(_bits(self.code_properties, 10)) and 32 in self._table["wave_sizes"]
+        return bool(_bits(self.code_properties, 10)) and 32 in tables.wave_sizes(self.arch)
 
     @property
     def wave_size(self) -> int:
-        sizes: tuple[int, ...] = self._table["wave_sizes"]
+        sizes = tables.wave_sizes(self.arch)
         return sizes[0] if len(sizes) == 1 else 32 if self.wave32 else 64
 
     @property

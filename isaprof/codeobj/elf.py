@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 from isaprof import arch as tables
 from isaprof.arch.targets import CODE_OBJECT_VERSION, EF_AMDGPU_MACH, EF_FEATURE_SETTING
@@ -22,8 +20,7 @@ MINIMAL_KERNEL_NAME = "kernel"
 _OSABI_AMDGPU_HSA = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Kernel:
+class Kernel(NamedTuple):
     """One kernel of a code object. ``entry`` is its first instruction's virtual address.
 
     ``size`` is the code size in bytes (from the symbol, else up to the next
@@ -36,7 +33,7 @@ class Kernel:
     size: int
     descriptor: KernelDescriptor
     args: tuple[KernelArg, ...] = ()
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = {}  # noqa: RUF012
 
     @property
     def kernarg_size(self) -> int:
@@ -60,21 +57,20 @@ class Kernel:
         return self.entry + (256 if self.descriptor.kernarg_preload_length else 0)
 
 
-@dataclass(frozen=True, slots=True)
-class CodeObject:
-    """A loaded code object. Frozen; nothing of it refers to the file any more."""
+class CodeObject(NamedTuple):
+    """A loaded code object. Frozen; ``file`` holds the bytes of the whole file."""
 
     arch: str
     target_id: str  #: with features, ``gfx90a:sramecc+:xnack-``
     code_object_version: int | None  #: None for minimal objects
     e_flags: int
-    sha256: str
+    file: bytes
     kernels: tuple[Kernel, ...]
     text: tuple[Section, ...]  #: executable sections: name, address, data
     labels: dict[int, str]  #: address -> function or kernel name
     minimal: bool = False
     path: str | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = {}  # noqa: RUF012
     metadata_note: str | None = None  #: why ``metadata`` is empty, if it is
     sections: tuple[Section, ...] = ()
     segments: tuple[tuple[int, bytes], ...] = ()
@@ -112,7 +108,7 @@ class CodeObject:
             target,
             None if image.minimal else CODE_OBJECT_VERSION.get(image.abi_version),
             image.e_flags,
-            hashlib.sha256(data).hexdigest(),
+            data,
             kernels,
             text,
             labels,
@@ -124,15 +120,20 @@ class CodeObject:
             image.segments,
         )
 
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the file, in hexadecimal."""
+        import hashlib  # loads OpenSSL: only where it is asked for
+
+        return hashlib.sha256(self.file).hexdigest()
+
     def kernel(self, name: str | None = None) -> Kernel:
         """The kernel called ``name`` (or ``name`` without ``.kd``), or the only one.
 
         Raises BadInput: no kernel at all, several and no name, unknown name.
         """
         if self.minimal and name is not None and self.kernels:
-            return replace(
-                self.kernels[0], name=name
-            )  # such an object names nothing: the caller's name counts
+            return self.kernels[0]._replace(name=name)  # such an object names nothing: the caller's name counts
         names = ", ".join(k.name for k in self.kernels[:20]) + (", ..." if len(self.kernels) > 20 else "")
         if not self.kernels:
             raise BadInput("no kernel in this code object", path=self.path, kind="no_kernel")
@@ -174,7 +175,7 @@ def _target(image: Image, arch: str | None, path: str | PathLike[str] | None) ->
                 hint="name it, e.g. --target gfx1100",
                 kind="arch_needed",
             )
-        tables.family_table(wanted)
+        tables.wave_sizes(wanted)
         return wanted, arch
     mach = image.e_flags & 0xFF
     name = EF_AMDGPU_MACH.get(mach)
@@ -185,7 +186,7 @@ def _target(image: Image, arch: str | None, path: str | PathLike[str] | None) ->
             offset=48,
             kind="unknown_architecture",
         )
-    tables.family_table(name)  # refuses what is too old
+    tables.wave_sizes(name)  # refuses what is too old
     if wanted is not None and wanted != name:
         raise BadInput(f"built for {name}, not for {wanted}", path=path, kind="other_architecture")
     target = name

@@ -8,8 +8,8 @@ here. Whatever is wrong with a file ends as :class:`~isaprof.errors.BadInput`.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
 from os import PathLike
+from typing import NamedTuple
 
 from isaprof.codeobj.tables import Tables, read_tables
 from isaprof.errors import BadInput
@@ -26,8 +26,7 @@ _HINT_BUNDLE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """A section that is loaded: name, virtual address, bytes."""
 
     name: str
@@ -39,8 +38,7 @@ class Section:
         return isinstance(address, int) and self.address <= address < self.address + len(self.data)
 
 
-@dataclass(frozen=True, slots=True)
-class Symbol:
+class Symbol(NamedTuple):
     name: str
     value: int
     size: int
@@ -48,8 +46,7 @@ class Symbol:
     local: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(NamedTuple):
     """An ELF file taken apart."""
 
     machine: int
@@ -60,7 +57,7 @@ class Image:
     sections: tuple[Section, ...]
     symbols: tuple[Symbol, ...]
     notes: tuple[tuple[str, int, bytes], ...]  #: owner, type, payload
-    segments: tuple[tuple[int, bytes], ...] = field(default=())  #: loaded address, file bytes
+    segments: tuple[tuple[int, bytes], ...] = ()  #: loaded address, file bytes
     tables: Tables | None = None  #: everything else the file says; None for minimal files
 
 

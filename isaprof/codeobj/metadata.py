@@ -8,15 +8,13 @@ type 10 of owner ``AMD``: its presence is reported, its content is not read.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 NT_AMDGPU_METADATA = 32
 NT_AMD_HSA_METADATA_V2 = 10
 
 
-@dataclass(frozen=True, slots=True)
-class KernelArg:
+class KernelArg(NamedTuple):
     """One kernel argument: ``offset`` and ``size`` in bytes of the kernarg segment.
 
     ``value_kind`` is LLVM's: ``global_buffer``, ``by_value``,

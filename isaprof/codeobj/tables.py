@@ -9,7 +9,7 @@ a multiple of the file's size. Layout: the System V gABI, chapter "Object Files"
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from isaprof.errors import BadInput
 
@@ -20,11 +20,10 @@ _BINDS = {0: "LOCAL", 1: "GLOBAL", 2: "WEAK"}
 _VISIBILITIES = ("DEFAULT", "INTERNAL", "HIDDEN", "PROTECTED")
 
 
-@dataclass(frozen=True, slots=True)
-class SectionHeader:
+class SectionHeader(NamedTuple):
     """One section; ``data`` is empty where the file holds no bytes of it (``nobits``)."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # not the method of tuples
     name: str
     type: int
     flags: int
@@ -42,8 +41,7 @@ class SectionHeader:
         return self.type == SHT_NOBITS
 
 
-@dataclass(frozen=True, slots=True)
-class ElfSymbol:
+class ElfSymbol(NamedTuple):
     """One entry of .symtab or .dynsym (``dynamic``)."""
 
     name: str
@@ -65,8 +63,7 @@ class ElfSymbol:
         return self.shndx == SHN_ABS
 
 
-@dataclass(frozen=True, slots=True)
-class Relocation:
+class Relocation(NamedTuple):
     """One relocation of the file: ``offset`` is an address in linked objects."""
 
     offset: int
@@ -76,8 +73,7 @@ class Relocation:
     section: str  #: name of the relocation section
 
 
-@dataclass(frozen=True, slots=True)
-class Tables:
+class Tables(NamedTuple):
     """All tables of one file, in file order."""
 
     sections: tuple[SectionHeader, ...]

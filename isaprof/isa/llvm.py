@@ -1,6 +1,6 @@
 """Finding LLVM's AMDGPU tools and running them.
 
-Search order: ``$ISAPROF_LLVM`` (a ``bin`` directory), ``/opt/rocm/llvm/bin``,
+Search order: ``$ISAPROF_LLVM`` (a ``bin`` directory or what it lies in), ``/opt/rocm/llvm/bin``,
 ``llvm-objdump-NN`` on PATH and ``/usr/lib/llvm-NN/bin`` (newest first), then
 the unversioned ``llvm-objdump`` on PATH. A version that does not list the
 wanted processor is refused: LLVM 14, for one, warns about an unknown
@@ -11,26 +11,22 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from isaprof.errors import BadInput, EnvironmentProblem
+from isaprof.isa.process import TIMEOUT_S, Completed, Running, start
 from isaprof.isa.tool_facts import remembered
 
 TRIPLE = "amdgcn-amd-amdhsa"
 INSTALL_HINT = "apt-get install llvm-22 lld-22"
 ROCM_BIN = Path("/opt/rocm/llvm/bin")
 DEBIAN_ROOT = Path("/usr/lib")
-TIMEOUT_S = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class Tools:
+class Tools(NamedTuple):
     """One LLVM installation: its tools as absolute paths (``lld`` and ``readelf`` may be absent)."""
 
     objdump: Path
@@ -48,40 +44,24 @@ class Tools:
         return self.lld
 
 
-@dataclass(frozen=True, slots=True)
-class Completed:
-    """Result of one tool run (text, not bytes)."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
 def run_tool(
-    argv: Sequence[str | Path], *, stdin: str | None = None, timeout: float = TIMEOUT_S
+    argv: Sequence[str | Path], *, stdin: str | bytes = b"", timeout: float = TIMEOUT_S
 ) -> Completed:
-    """Run one LLVM tool with a time limit and no shell.
+    """Run one LLVM tool, without a shell and within the limits of :mod:`isaprof.isa.process`.
 
-    Raises EnvironmentProblem when the tool cannot be started or does not end
-    within ``timeout`` seconds. A non-zero exit is for the caller to judge.
+    Raises EnvironmentProblem when the tool cannot be started, or needs more
+    than ``timeout`` seconds, or more memory or output than it may. A non-zero
+    exit is for the caller to judge.
     """
-    args = [str(a) for a in argv]
+    return launch(argv, stdin).wait(timeout)
+
+
+def launch(argv: Sequence[str | Path], stdin: str | bytes = b"") -> Running:
+    """Start one LLVM tool; other work can be done until ``wait()``."""
     try:
-        p = subprocess.run(
-            args,
-            input=stdin,
-            stdin=subprocess.DEVNULL if stdin is None else None,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=timeout,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise EnvironmentProblem(f"{args[0]} did not end within {timeout:g} s", kind="tool_timeout") from None
-    except OSError as e:
-        raise EnvironmentProblem(f"cannot run {args[0]}: {e.strerror or e}", hint=INSTALL_HINT) from None
-    return Completed(p.returncode, p.stdout, p.stderr)
+        return start(argv, stdin if isinstance(stdin, bytes) else stdin.encode("utf-8", "surrogateescape"))
+    except EnvironmentProblem as e:
+        raise EnvironmentProblem(e.message, hint=INSTALL_HINT) from None
 
 
 def find_tools(arch: str | None = None) -> Tools:
@@ -121,18 +101,21 @@ def _find_tools(arch: str | None, forced: str | None, path: str) -> Tools:
 def _candidates(forced: str | None, path: str) -> Iterator[tuple[Path, str]]:
     """llvm-objdump paths in search order, each once, with where it comes from."""
     if forced:
-        yield Path(forced) / "llvm-objdump", "ISAPROF_LLVM"
+        place = Path(forced)
+        inside = place / "bin" / "llvm-objdump"
+        here = place / "llvm-objdump"
+        yield inside if inside.exists() and not here.exists() else here, "ISAPROF_LLVM"
         return
     seen: set[Path] = set()
     found: list[tuple[int, int, Path]] = []
     for rank, directory in enumerate(filter(None, path.split(os.pathsep))):
-        for p in _glob(Path(directory), "llvm-objdump-*"):
-            if m := re.fullmatch(r"llvm-objdump-(\d+)", p.name):
-                found.append((-int(m[1]), rank, p))
-    for p in _glob(DEBIAN_ROOT, "llvm-*/bin/llvm-objdump"):
-        if m := re.fullmatch(r"llvm-(\d+)", p.parent.parent.name):
-            found.append((-int(m[1]), 1 << 20, p))
-    plain = shutil.which("llvm-objdump", path=path)
+        for name in _names(directory):
+            if m := re.fullmatch(r"llvm-objdump-(\d+)", name):
+                found.append((-int(m[1]), rank, Path(directory, name)))
+    for name in _names(DEBIAN_ROOT):
+        if m := re.fullmatch(r"llvm-(\d+)", name):
+            found.append((-int(m[1]), 1 << 20, DEBIAN_ROOT / name / "bin" / "llvm-objdump"))
+    plain = next((f for d in path.split(os.pathsep) if d and os.access(f := f"{d}/llvm-objdump", os.X_OK)), None)
     order: list[tuple[Path, str]] = [(ROCM_BIN / "llvm-objdump", "ROCm")] if ROCM_BIN.is_dir() else []
     order += [(p, "versioned") for _, _, p in sorted(found)]
     order += [(Path(plain), "PATH")] if plain else []
@@ -143,9 +126,10 @@ def _candidates(forced: str | None, path: str) -> Iterator[tuple[Path, str]]:
             yield p, why
 
 
-def _glob(directory: Path, pattern: str) -> list[Path]:
+def _names(directory: str | Path) -> list[str]:
+    """Files called llvm-... in a directory (a glob over /usr/bin takes milliseconds)."""
     try:
-        return sorted(directory.glob(pattern))
+        return sorted(n for n in os.listdir(directory) if n.startswith("llvm-"))
     except OSError:
         return []
 
@@ -210,31 +194,34 @@ def assemble(source: str, arch: str, *, mattr: str | None = None, tools: Tools |
     """
     t = tools or find_tools(arch)
     attr = default_mattr(arch) if mattr is None else mattr
-    argv: list[str | Path] = [t.mc, f"--triple={TRIPLE}", f"--mcpu={arch}", "--filetype=obj"]
-    if attr:
-        argv.append(f"--mattr={attr}")
-    with tempfile.TemporaryDirectory(prefix="isaprof-") as d:
-        out = Path(d) / "out.o"
-        r = run_tool([*argv, "-o", out], stdin=source)
-        if r.returncode != 0 or not out.exists():
-            raise BadInput(f"llvm-mc: {r.stderr.strip()[:4000]}", kind="assembler")
-        return out.read_bytes()
+    return _made("llvm-mc", start_mc(t, source, arch, attr).wait(), "assembler")
 
 
 def link(objects: Sequence[bytes], *, tools: Tools | None = None) -> bytes:
-    """Link relocatable objects into one code object (``ld.lld -shared``)."""
-    lld = (tools or find_tools()).linker()
-    with tempfile.TemporaryDirectory(prefix="isaprof-") as d:
-        names = []
-        for i, data in enumerate(objects):
-            p = Path(d) / f"{i}.o"
-            p.write_bytes(data)
-            names.append(p)
-        out = Path(d) / "out.co"
-        r = run_tool([lld, "-shared", "--no-undefined", "-o", out, *names])
-        if r.returncode != 0 or not out.exists():
-            raise BadInput(f"ld.lld: {r.stderr.strip()[:4000]}", kind="linker")
-        return out.read_bytes()
+    """Link one relocatable object (in a list, as linkers take them) into a code object."""
+    (obj,) = objects
+    running = start_lld(tools or find_tools(), obj, "-shared", "--no-undefined")
+    return _made("ld.lld", running.wait(), "linker")
+
+
+def _made(tool: str, done: Completed, kind: str) -> bytes:
+    if done.returncode != 0 or not done.output:
+        raise BadInput(f"{tool}: {done.stderr.strip()[:4000]}", kind=kind)
+    return done.output
+
+
+def start_mc(tools: Tools, source: str, arch: str, mattr: str, *options: str) -> Running:
+    """Start llvm-mc on ``source``; the relocatable object is its output."""
+    argv: list[str | Path] = [tools.mc, f"--triple={TRIPLE}", f"--mcpu={arch}", "--filetype=obj"]
+    if mattr:
+        argv.append(f"--mattr={mattr}")
+    return launch([*argv, *options, "-o", "-", "-"], source)
+
+
+def start_lld(tools: Tools, obj: bytes, *options: str) -> Running:
+    """Start ld.lld on one relocatable object; the linked file is its output."""
+    # one small input: threads cost more than they save
+    return launch([tools.linker(), "--threads=1", *options, "-o", "-", "/dev/stdin"], obj)
 
 
 def default_mattr(arch: str) -> str:

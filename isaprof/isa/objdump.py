@@ -8,27 +8,24 @@ damaged ones take the same path as good ones.
 
 from __future__ import annotations
 
-import re
 import struct
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from isaprof.arch import family_table
-from isaprof.arch.targets import EF_AMDGPU_MACH
+from isaprof.arch.targets import EF_AMDGPU_MACH, wave_sizes
 from isaprof.errors import BadInput, EnvironmentProblem
 from isaprof.isa import llvm
+from isaprof.isa.process import Running
 
 Row = tuple[int, tuple[int, ...], str]  #: address, words, text
 
-_LINE = re.compile(r"^\t(.*?)\s*// ([0-9A-F]{12,16}): ((?:[0-9A-F]{8}\b ?)+)", re.M)
 _MACH_OF = {name: mach for mach, name in EF_AMDGPU_MACH.items()}
 _LONG = ".long"
+_WINDOW = 24  #: bytes; no instruction is longer
 
 
-@dataclass(frozen=True, slots=True)
-class CodeRange:
+class CodeRange(NamedTuple):
     """A piece of machine code: virtual address and bytes."""
 
     address: int
@@ -53,58 +50,107 @@ def disassemble_ranges(
     undecodable words and invalid registers wins (true16 on a tie).
     ``wave_size`` 64 on RDNA makes lane masks two registers wide.
     """
-    ranges = sorted((r for r in ranges if len(r.data) >= 4), key=lambda r: r.address)
-    if not ranges:
-        return []
+    return Reading(ranges, arch, symbols, wave_size=wave_size).rows()
+
+
+class Reading:
+    """A disassembly under way: :meth:`rows` waits for it. Arguments of :func:`disassemble_ranges`."""
+
+    def __init__(
+        self,
+        ranges: Sequence[CodeRange],
+        arch: str,
+        symbols: Mapping[int, str] | None = None,
+        *,
+        wave_size: int | None = None,
+    ) -> None:
+        self._ranges = sorted((r for r in ranges if len(r.data) >= 4), key=lambda r: r.address)
+        self._arch = arch
+        self._true16 = llvm.default_mattr(arch)
+        wide = wave_size == 64 and len(wave_sizes(arch)) > 1
+        self._wave = ["-wavefrontsize32", "+wavefrontsize64"] if wide else []
+        self._elf = _wrap(self._ranges, arch, symbols or {}) if self._ranges else b""
+        features = [*self._wave, self._true16]
+        self._running = _start(self._elf, arch, features) if self._ranges else None
+
+    def rows(self) -> list[Row]:
+        """The rows; see :func:`disassemble_ranges`."""
+        if self._running is None:
+            return []
+        best = _finish(self._running, self._ranges)
+        if self._true16 and (bad := [r for r in best if _undecoded(r)]):
+            other = self._without_true16(bad)
+            # words that stay undecoded in both leave nothing to choose
+            if other is not None:
+                return other if sum(map(_undecoded, other)) < len(bad) else best
+        return best
+
+    def _without_true16(self, bad: list[Row]) -> list[Row] | None:
+        """Everything read without true16, where that can decode any of the ``bad`` rows at all."""
+        windows = {self._window(pc) for pc, _, _ in bad}
+        piece = [CodeRange(0, b"".join(w + bytes(_WINDOW) for w in windows))]
+        tried = _finish(_start(_wrap(piece, self._arch, {}), self._arch, self._wave), piece)
+        if all(_undecoded(r) for r in tried if r[0] % (2 * _WINDOW) == 0):
+            return None
+        return _finish(_start(self._elf, self._arch, self._wave), self._ranges)
+
+    def _window(self, pc: int) -> bytes:
+        """The longest instruction that may begin at ``pc``."""
+        r = next(r for r in self._ranges if r.address <= pc < r.address + len(r.data))
+        return r.data[pc - r.address :][:_WINDOW].ljust(_WINDOW, b"\0")
+
+
+def _undecoded(row: Row) -> bool:
+    return row[2].startswith(_LONG) or "Invalid register" in row[2]
+
+
+def _start(elf: bytes, arch: str, features: Sequence[str]) -> Running:
     tools = llvm.find_tools(arch)
-    elf = _wrap(ranges, arch, symbols or {})
-    true16 = llvm.default_mattr(arch)
-    wide = wave_size == 64 and len(family_table(arch)["wave_sizes"]) > 1
-    wave = ["-wavefrontsize32", "+wavefrontsize64"] if wide else []
-    best = _run(tools, elf, arch, ",".join([*wave, true16] if true16 else wave))
-    if true16 and (bad := _undecoded(best)):
-        other = _run(tools, elf, arch, ",".join(wave))
-        if _undecoded(other) < bad:
-            best = other
-    return list(_tile(ranges, best))
+    argv: list[str | Path] = [tools.objdump, "-d", "-z", f"--triple={llvm.TRIPLE}", f"--mcpu={arch}"]
+    if mattr := ",".join(filter(None, features)):
+        argv.append(f"--mattr={mattr}")
+    return llvm.launch([*argv, "-"], elf)
 
 
-def _undecoded(rows: Iterable[Row]) -> int:
-    return sum(t.startswith(_LONG) or "Invalid register" in t for _, _, t in rows)
+def _finish(running: Running, ranges: Sequence[CodeRange]) -> list[Row]:
+    done = running.wait()
+    if done.returncode != 0:
+        raise EnvironmentProblem(f"{running.name}: {done.stderr.strip()[:1000]}", kind="objdump_failed")
+    return _tile(ranges, done.stdout)
 
 
-def _run(tools: llvm.Tools, elf: bytes, arch: str, mattr: str) -> list[Row]:
-    with tempfile.TemporaryDirectory(prefix="isaprof-") as d:
-        path = Path(d) / "code.o"
-        path.write_bytes(elf)
-        argv: list[str | Path] = [tools.objdump, "-d", "-z", f"--triple={llvm.TRIPLE}", f"--mcpu={arch}"]
-        if mattr:
-            argv.append(f"--mattr={mattr}")
-        out = llvm.run_tool([*argv, path])
-    if out.returncode != 0:
-        raise EnvironmentProblem(f"{tools.objdump}: {out.stderr.strip()[:1000]}", kind="objdump_failed")
-    return [
-        (int(a, 16), tuple(int(w, 16) for w in words.split()), text)
-        for text, a, words in _LINE.findall(out.stdout)
-    ]
+def _tile(ranges: Sequence[CodeRange], listing: str) -> list[Row]:
+    """Rows that cover each range exactly, in order; gaps and zero words become ``.long``.
 
-
-def _tile(ranges: Sequence[CodeRange], rows: Sequence[Row]) -> Iterable[Row]:
-    """Rows made to cover each range exactly, in order; gaps and zero words become ``.long``."""
-    at = {a: (words, text) for a, words, text in rows}
+    A line of the listing: tab, text, spaces, ``// ``, address, colon, and each
+    word as a space and eight digits.
+    """
+    at: dict[int, tuple[str, int]] = {}
+    for line in listing.split("\n"):
+        mark = line.rfind("// ")
+        if mark > 0 and line[0] == "\t":
+            colon = line.find(":", mark)
+            # behind the words of a branch stands its destination in <>
+            words = line.find("<", colon) - 1 if line[-1] == ">" else len(line)
+            at[int(line[mark + 3 : colon], 16)] = line[1:mark].rstrip(), (words - colon) // 9
+    out: list[Row] = []
+    get = at.get
     for r in ranges:
         n = len(r.data) // 4
         dwords = struct.unpack_from(f"<{n}I", r.data)
-        i = 0
+        i, pc = 0, r.address
         while i < n:
-            got = at.get(r.address + 4 * i)
-            if got is None or dwords[i] == 0 or got[0] != dwords[i : i + len(got[0])]:
-                yield r.address + 4 * i, (dwords[i],), f"{_LONG} {dwords[i]:#x}"
+            got = get(pc)
+            if got is None or not dwords[i] or not got[1] or i + got[1] > n:
+                out.append((pc, (dwords[i],), f"{_LONG} {dwords[i]:#x}"))
                 i += 1
+                pc += 4
             else:
-                words, text = got
-                yield r.address + 4 * i, words, text
-                i += len(words)
+                text, size = got
+                out.append((pc, dwords[i : i + size], text))
+                i += size
+                pc += 4 * size
+    return out
 
 
 def _wrap(ranges: Sequence[CodeRange], arch: str, symbols: Mapping[int, str]) -> bytes:

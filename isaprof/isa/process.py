@@ -1,0 +1,170 @@
+"""Starting a tool without shell, temporary files or threads, and within limits.
+
+What a tool reads and writes lies in memory files: the tool never waits for
+isaprof to take its output, and isaprof can work on until it needs the result
+(:func:`start`, :meth:`Running.wait`). Memory, output and time are bounded: one
+``.fill`` or nested ``.rept`` of a source makes an assembler ask for any amount.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import signal
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from isaprof.errors import EnvironmentProblem
+
+TIMEOUT_S = 60.0
+#: address space of one tool, bytes; on small machines half of the memory
+MEMORY_LIMIT = 4 << 30
+#: bytes a tool may write
+OUTPUT_LIMIT = 1 << 30
+_OUT_OF_MEMORY = re.compile(r"out of memory|bad_alloc|[Aa]llocation failed|[Cc]annot allocate memory")
+
+
+class Completed(NamedTuple):
+    """Result of one tool run. ``returncode`` is the negative signal number where one ended it."""
+
+    returncode: int
+    output: bytes
+    stderr: str
+
+    @property
+    def stdout(self) -> str:
+        """``output`` as text."""
+        return self.output.decode("utf-8", "replace")
+
+
+class Running:
+    """A tool that was started; :meth:`wait` has to be called once (``kill`` otherwise)."""
+
+    def __init__(self, name: str, pid: int, files: tuple[int, int, int]) -> None:
+        self.name = name
+        self._pid = pid
+        self._files = files
+        self._begun = time.monotonic()
+
+    def wait(self, timeout: float = TIMEOUT_S) -> Completed:
+        """The result. EnvironmentProblem when it took longer, or more memory or room than allowed."""
+        try:
+            ended = self._ended(timeout)
+        except BaseException:  # Ctrl-C above all
+            self.kill()
+            raise
+        if not ended:
+            self.kill()
+            raise EnvironmentProblem(f"{self.name} did not end within {timeout:g} s", kind="tool_timeout")
+        code = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+        try:
+            output, said = (os.pread(f, os.fstat(f).st_size, 0) for f in self._files[1:])
+        finally:
+            self._close()
+        done = Completed(code, output, said.decode("utf-8", "replace"))
+        if code == -signal.SIGXFSZ:
+            raise EnvironmentProblem(
+                f"{self.name} wrote more than {OUTPUT_LIMIT >> 20} MiB and was stopped", kind="tool_output"
+            )
+        if code != 0 and _OUT_OF_MEMORY.search(done.stderr):
+            raise EnvironmentProblem(
+                f"{self.name} needed more than {_memory_limit() >> 20} MiB of memory and was stopped",
+                kind="tool_memory",
+            )
+        return done
+
+    def kill(self) -> None:
+        """Stop it and forget its output."""
+        os.kill(self._pid, signal.SIGKILL)
+        os.waitpid(self._pid, 0)
+        self._close()
+
+    def _ended(self, timeout: float) -> bool:
+        left = self._begun + timeout - time.monotonic()
+        try:
+            handle = os.pidfd_open(self._pid)
+        except (AttributeError, OSError):  # not Linux, or one before 5.3
+            while os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
+                if time.monotonic() > self._begun + timeout:
+                    return False
+                time.sleep(0.002)
+            return True
+        try:
+            poll = select.poll()
+            poll.register(handle, select.POLLIN)
+            return bool(poll.poll(max(0.0, left) * 1e3))
+        finally:
+            os.close(handle)
+
+    def _close(self) -> None:
+        for f in self._files:
+            os.close(f)
+
+
+def start(argv: Sequence[str | os.PathLike[str]], stdin: bytes = b"") -> Running:
+    """Start a tool given by its path; it reads ``stdin``. EnvironmentProblem where it cannot be started."""
+    args = [os.fspath(a) for a in argv]
+    files: list[int] = []
+    try:
+        for _ in range(3):
+            files.append(_scratch())
+        _write(files[0], stdin)
+        move = [(os.POSIX_SPAWN_DUP2, f, n) for n, f in enumerate(files)]
+        pid = os.posix_spawn(args[0], args, os.environ, file_actions=move)
+    except BaseException as e:
+        for f in files:
+            os.close(f)
+        if isinstance(e, (OSError, ValueError)):
+            why = e.strerror if isinstance(e, OSError) and e.strerror else str(e)
+            raise EnvironmentProblem(f"cannot run {args[0]}: {why}") from None
+        raise
+    _limit(pid)
+    return Running(args[0], pid, (files[0], files[1], files[2]))
+
+
+def _scratch() -> int:
+    """A file without a name, above the standard ones, that tools started meanwhile do not inherit."""
+    if hasattr(os, "memfd_create"):
+        f = os.memfd_create("isaprof")
+    else:
+        import tempfile
+
+        with tempfile.TemporaryFile() as t:
+            f = os.dup(t.fileno())
+    if f > 2:
+        return f
+    import fcntl  # isaprof itself was started with a closed standard stream
+
+    high = fcntl.fcntl(f, fcntl.F_DUPFD_CLOEXEC, 3)
+    os.close(f)
+    return high
+
+
+def _write(file: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(file, view) :]
+    os.lseek(file, 0, os.SEEK_SET)
+
+
+def _memory_limit() -> int:
+    try:
+        half = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    except (ValueError, OSError):
+        return MEMORY_LIMIT
+    return min(MEMORY_LIMIT, max(half, 1 << 30))
+
+
+def _limit(pid: int) -> None:
+    """Set from outside right after the start: nothing of isaprof runs between fork and exec."""
+    try:
+        import resource
+
+        room = _memory_limit()
+        resource.prlimit(pid, resource.RLIMIT_AS, (room, room))
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (OUTPUT_LIMIT, OUTPUT_LIMIT))
+        resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
+    except (ImportError, AttributeError, OSError, ValueError):
+        return  # not Linux, ended already, or a stricter limit holds; the time limit remains
