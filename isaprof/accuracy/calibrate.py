@@ -1,7 +1,8 @@
 """Fit the constants that belong to a device, not to the instruction set, to its traces.
 
 Each fitted constant has one component of a wave's life that it rules; it is
-moved until that component's error, summed over waves, is smallest. Constants
+moved until that component's error (a share of what was measured, summed over
+captures) is smallest. Constants
 of the warm stretches are never fitted: their error is what the model is judged by.
 """
 
@@ -11,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from isaprof.accuracy.measure import Component, component_errors
+from isaprof.accuracy.measure import Component, Judge
 from isaprof.accuracy.replay import replay
 from isaprof.accuracy.tables import overlay
 from isaprof.arch.table import Fact
@@ -43,14 +44,17 @@ _ROUNDS = 2
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """One constant: built-in and fitted value (cycles), and its component's summed error before and after."""
+    """One constant: built-in and fitted value (cycles), and its component's error before and after.
+
+    Errors are shares of the measured cycles, summed over the captures.
+    """
 
     name: str
     component: Component
     before: int
     after: int
-    error_before: int
-    error_after: int
+    error_before: float
+    error_after: float
 
 
 def calibrate(
@@ -75,12 +79,14 @@ def calibrate(
     facts: dict[str, Fact] = {}
     done = 0
 
-    def errors(trial: Mapping[str, Fact]) -> dict[Component, int]:
-        total: dict[Component, int] = {}
-        for _, recording, addresses in captures:
+    judges = [Judge(r, replay(r, a)) for _, r, a in captures]
+
+    def errors(trial: Mapping[str, Fact]) -> dict[Component, float]:
+        total: dict[Component, float] = {}
+        for judge, (_, recording, addresses) in zip(judges, captures, strict=True):
             result = replay(recording, addresses, calibration=overlay(arch, trial, name))
-            for component, error in component_errors(recording, result).items():
-                total[component] = total.get(component, 0) + error
+            for component, error in judge.errors(result).items():
+                total[component] = total.get(component, 0.0) + error
         return total
 
     def fact(key: str, value: int) -> Fact:
@@ -92,10 +98,10 @@ def calibrate(
         for key in keys:
             component = FITTED[key]
             best = int(facts[key].value if key in facts else start[key])
-            least = errors(facts).get(component, 0)
+            least = errors(facts).get(component, 0.0)
             for factors in (_COARSE, _FINE):
                 for value in sorted({max(1, round(best * f)) for f in factors}):
-                    error = errors({**facts, key: fact(key, value)}).get(component, 0)
+                    error = errors({**facts, key: fact(key, value)}).get(component, 0.0)
                     if error < least:
                         best, least = value, error
                         facts[key] = fact(key, value)
@@ -104,7 +110,14 @@ def calibrate(
                 progress(done, len(keys) * _ROUNDS, f"fitting {key}")
     last = errors(facts)
     fits = tuple(
-        Fit(k, FITTED[k], int(start[k]), int(facts[k].value), first.get(FITTED[k], 0), last.get(FITTED[k], 0))
+        Fit(
+            k,
+            FITTED[k],
+            int(start[k]),
+            int(facts[k].value),
+            first.get(FITTED[k], 0.0),
+            last.get(FITTED[k], 0.0),
+        )
         for k in facts
     )
     return overlay(arch, facts, name), facts, fits

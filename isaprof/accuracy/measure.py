@@ -144,14 +144,46 @@ def agreement(recording: Recording, replayed: Replayed) -> Agreement:
     )
 
 
-def component_errors(recording: Recording, replayed: Replayed) -> dict[Component, int]:
-    """Absolute errors of every component, summed over waves (cycles): what a fit makes small."""
-    from isaprof.attribution.analyse import analyse
+class Judge:
+    """Errors of many replays of one recording; what each gap belongs to is decided once, by the first."""
 
-    rows = _rows(recording, replayed, analyse(recording.capture), analyse(as_capture(recording, replayed)))
-    sums = rows.groupby(["wave", "component"])[["measured", "modelled"]].sum()
-    off = (sums["modelled"] - sums["measured"]).abs().groupby(level="component").sum()
-    return {Component(str(c)): int(v) for c, v in off.items()}
+    def __init__(self, recording: Recording, first: Replayed) -> None:
+        from isaprof.attribution.analyse import analyse
+
+        rows = _rows(recording, first, analyse(recording.capture), analyse(as_capture(recording, first)))
+        self._rows = rows[["wave", "step", "component", "measured"]]
+        self._measured = rows.groupby(["wave", "component"])["measured"].sum()
+
+    def errors(self, replayed: Replayed) -> dict[Component, float]:
+        """Absolute error of every component, summed over waves, as a share of what was measured.
+
+        A fit makes these small; as shares, captures with many waves do not outvote the others.
+        """
+        rows = _with_gaps(self._rows, replayed)
+        modelled = rows.groupby(["wave", "component"])["modelled"].sum()
+        off = (modelled - self._measured).abs().groupby(level="component").sum()
+        measured = self._measured.groupby(level="component").sum().clip(lower=1)
+        return {Component(str(c)): float(v) for c, v in (off / measured).items()}
+
+
+def _with_gaps(rows: pd.DataFrame, replayed: Replayed) -> pd.DataFrame:
+    """``rows`` (wave, step) with ``line``, ``model_seq`` and ``modelled``: the replay's gaps, as in _rows."""
+    theirs = replayed.records[["wave", "step", "line"]].assign(
+        model_at=replayed.records["time"] + replayed.records["stall"]
+    )
+    theirs["model_seq"] = theirs.groupby("wave").cumcount()
+    both = rows.merge(theirs, on=["wave", "step"], how="inner").sort_values(["wave", "step"])
+    both["modelled"] = _gap_cycles(both, "model_at", replayed.waves)
+    return both
+
+
+def _gap_cycles(rows: pd.DataFrame, at: str, waves: pd.DataFrame) -> pd.Series[Any]:
+    """Cycles from the issue before (the wave's begin) to each one, the last to the wave's end."""
+    spans = waves.set_index("wave")
+    previous = rows.groupby("wave")[at].shift().fillna(rows["wave"].map(spans["begin"])).astype("int64")
+    last = rows.groupby("wave").cumcount(ascending=False) == 0
+    until = rows[at].where(~last, rows["wave"].map(spans["end"]))
+    return until - previous
 
 
 def _rows(recording: Recording, replayed: Replayed, measured: Analysis, modelled: Analysis) -> pd.DataFrame:
@@ -169,11 +201,8 @@ def _rows(recording: Recording, replayed: Replayed, measured: Analysis, modelled
     ours = pd.DataFrame({"wave": insts["wave"].astype("int64"), "seq": insts["seq"].astype("int64")})
     ours["step"] = np.concatenate([np.asarray(steps[int(w)]) for w in ours["wave"].unique()])
     ours["at"] = (insts["time"] + insts["stall"]).to_numpy()
-    theirs = replayed.records[["wave", "step", "line"]].assign(
-        model_at=replayed.records["time"] + replayed.records["stall"]
-    )
-    theirs["model_seq"] = theirs.groupby("wave").cumcount()
-    both = ours.merge(theirs, on=["wave", "step"], how="inner").sort_values(["wave", "step"])
+    both = _with_gaps(ours, replayed)
+    both["measured"] = _gap_cycles(both, "at", capture.waves)
     both = both.merge(_dominant(measured), on=["wave", "seq"], how="left")
     key = dict(enumerate(sorted(replayed.waves["wave"])))
     model_cause = _dominant(modelled).drop(columns="cycles")
@@ -185,14 +214,6 @@ def _rows(recording: Recording, replayed: Replayed, measured: Analysis, modelled
     )
     for name in ("cause", "model_cause"):
         both[name] = both[name].fillna("")
-    spans = capture.waves.set_index("wave")[["begin", "end"]]
-    model_spans = replayed.waves.set_index("wave")[["begin", "end"]]
-    for name, frame, at in (("measured", spans, "at"), ("modelled", model_spans, "model_at")):
-        previous = both.groupby("wave")[at].shift()
-        begin, end = both["wave"].map(frame["begin"]), both["wave"].map(frame["end"])
-        both[name] = both[at] - previous.fillna(begin).astype("int64")
-        last = both.groupby("wave").cumcount(ascending=False) == 0
-        both.loc[last, name] = (end - previous.fillna(begin).astype("int64"))[last]
     both["component"] = _components(recording, both)
     return both.reset_index(drop=True)
 

@@ -100,11 +100,11 @@ def to_toml(arch: str, name: str, facts: Mapping[str, Fact], remarks: Sequence[s
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    """``text`` without line ends and other control characters, which TOML does not take."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def _quoted(text: str) -> str:
     """A TOML basic string."""
-    import json
-
-    return json.dumps(_one_line(text), ensure_ascii=True).replace("\x7f", "\\u007f")
+    inner = _one_line(text).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{inner}"'

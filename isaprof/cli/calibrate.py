@@ -72,10 +72,10 @@ def command(
     if as_json:
         print(json.dumps({"schema_version": 1, "arch": arch, "table": str(output), "fits": rows}))
         return ExitCode.OK
-    for r in rows:
+    for f in fits:
         print(
-            f"{r['constant']}: {r['before']:,} -> {r['after']:,} cycles  ({r['component']}: summed error "
-            f"{r['error_before']:,} -> {r['error_after']:,})"
+            f"{f.name}: {f.before:,} -> {f.after:,} cycles  ({f.component.value}: mean error "
+            f"{f.error_before / len(prepared):.0%} -> {f.error_after / len(prepared):.0%})"
         )
     print(output)
     return ExitCode.OK

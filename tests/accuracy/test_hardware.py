@@ -1,0 +1,84 @@
+"""validate and calibrate on the real traces, as a user would run them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isaprof import cli
+
+TRACES = {  # least share of warm gaps within the tolerance, largest error of their sum
+    "gfx1100/gemm_run0": (0.85, 0.06),
+    "gfx1100/sync_run0": (0.80, 0.05),
+    "gfx1200/sync_run0": (0.80, 0.05),
+    "gfx1200/handwritten_run0": (0.85, 0.05),
+    "gfx950/gemm_run0": (0.80, 0.13),
+}
+
+
+def run(capsys: pytest.CaptureFixture[str], *args: str | Path) -> tuple[int, str]:
+    with pytest.raises(SystemExit) as e:
+        cli.main([str(a) for a in args])
+    return int(e.value.code or 0), capsys.readouterr().out
+
+
+def validated(capsys: pytest.CaptureFixture[str], *args: str | Path) -> list[dict[str, Any]]:
+    code, out = run(capsys, "validate", *args, "--json")
+    assert code == 0
+    captures: list[dict[str, Any]] = json.loads(out)["captures"]
+    return captures
+
+
+@pytest.mark.parametrize("name", list(TRACES))
+def test_warm_stretches(data_dir: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    share, error = TRACES[name]
+    (first, *_) = validated(capsys, data_dir / "sqtt" / name)
+    assert first["compared"]
+    assert first["gaps"]["count"] >= 20
+    assert first["gaps"]["share"] >= share
+    assert abs(first["gaps"]["error"]) <= error
+
+
+def test_components_sum_to_the_waves_lives(data_dir: Path, tmp_path: Path, capsys) -> None:
+    """Nothing of a wave's life is left out of the comparison."""
+    import isaprof
+
+    code, out = run(capsys, "import", data_dir / "sqtt/gfx1100/gemm_run0", "-o", tmp_path / "c.isaprof")
+    assert code == 0
+    capture = isaprof.open(out.strip().splitlines()[-1])
+    waves = capture.waves[capture.waves["traced"].astype(bool) & capture.waves["complete"].astype(bool)]
+    (found,) = validated(capsys, tmp_path / "c.isaprof")
+    assert sum(p["measured"] for p in found["parts"]) == int((waves["end"] - waves["begin"]).sum())
+    assert found["waves"] == len(waves)
+
+
+@pytest.mark.slow
+def test_a_calibration_from_other_captures_helps(data_dir: Path, tmp_path: Path, capsys) -> None:
+    """Fitted to two captures of the device, judged on a third."""
+    sqtt = data_dir / "sqtt/gfx1100"
+    table = tmp_path / "t.toml"
+    code, out = run(capsys, "calibrate", sqtt / "plus_run0", sqtt / "sync_run0", "-o", table, "--json")
+    assert code == 0
+    fits = json.loads(out)["fits"]
+    assert {"wave_start_cold", "smem_cold"} <= {f["constant"] for f in fits}
+    for f in fits:
+        assert f["after"] != f["before"]
+        assert f["error_after"] < f["error_before"]
+    (judged,) = validated(capsys, sqtt / "gemm_run0", "--calibration", table)
+    assert judged["calibration"] == "gfx1100-t"
+    code, _ = run(capsys, "calibrate", sqtt / "plus_run0", "-o", table)
+    assert code == 2  # what exists is not replaced
+
+
+def test_what_cannot_be_compared_says_why(data_dir: Path, tmp_path: Path, capsys) -> None:
+    with pytest.raises(SystemExit) as e:
+        cli.main(["validate", str(data_dir / "sqtt/gfx1100/empty_run0")])
+    assert e.value.code == 3
+    assert "nothing could be compared" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as e:
+        cli.main(["validate", str(tmp_path)])
+    assert e.value.code == 3
+    assert "no capture and no trace folder" in capsys.readouterr().err
