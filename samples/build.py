@@ -23,6 +23,12 @@ OBJECTS: dict[str, tuple[str, str]] = {
     "gemm_cdna3/gemm_cdna3.co": ("gemm_cdna3/gemm_cdna3.s", "gfx942"),
     "gemm_cdna3/gemm_cdna3.gfx950.co": ("gemm_cdna3/gemm_cdna3.s", "gfx950"),
     "waitcnt_relax/waitcnt_relax.co": ("waitcnt_relax/waitcnt_relax.s", "gfx942"),
+    "w4a16_ladder/step0.co": ("w4a16_ladder/step0.s", "gfx1151"),
+    "w4a16_ladder/step1.co": ("w4a16_ladder/step1.s", "gfx1151"),
+    "w4a16_ladder/step2.co": ("w4a16_ladder/step2.s", "gfx1151"),
+    "w4a16_ladder/step3.co": ("w4a16_ladder/step3.s", "gfx1151"),
+    "w4a16_ladder/step4.co": ("w4a16_ladder/step4.s", "gfx1151"),
+    "w4a16_ladder/step5.co": ("w4a16_ladder/step5.s", "gfx1151"),
     # a positive and a negative kernel for each transform (waitcnt-relax's positive one is above)
     "transforms/waitcnt_relax/needed.co": ("transforms/waitcnt_relax/needed.s", "gfx942"),
     "transforms/swp/load_use.co": ("transforms/swp/load_use.s", "gfx942"),
