@@ -46,6 +46,14 @@ def assemble(
     arch: str, body: str, lds: int = 0, scratch: int = 0, vgprs: int = 64, dims: int = 0
 ) -> tuple[CodeObject, Any]:
     """(code object, listing) of a kernel ``k`` with kernarg pointer in s[0:1] and workgroup ids behind it."""
+    data = object_bytes(arch, body, lds, scratch, vgprs, dims)
+    return CodeObject.from_bytes(data), disassemble(data)
+
+
+def object_bytes(
+    arch: str, body: str, lds: int = 0, scratch: int = 0, vgprs: int = 64, dims: int = 0
+) -> bytes:
+    """The code object file of :func:`assemble`."""
     gfx9 = arch.startswith("gfx9")
     extra = ".amdhsa_accum_offset 64" if gfx9 else ".amdhsa_wavefront_size32 1"
     if not arch.startswith("gfx12"):
@@ -67,8 +75,7 @@ def assemble(
         subprocess.run(
             [str(tools.lld), "-shared", str(o), "-o", str(co)], check=True, capture_output=True, text=True
         )
-        data = co.read_bytes()
-    return CodeObject.from_bytes(data), disassemble(data)
+        return co.read_bytes()
 
 
 @dataclass

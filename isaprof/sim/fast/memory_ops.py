@@ -125,6 +125,8 @@ def vmem(x: Decoder, ins: Instruction) -> Op | None:
         ok = _place(x, ins, mem, "global", vaddr, more[0] if more else None)
         mem.imm2 = modifier_int(ins, "offset")
         return _add(x, mem) if ok else None
+    if "_async_" in rest:
+        return None
     if rest.startswith("load_"):
         element = ELEMENTS[rest.removeprefix("load_")]
         dst, vaddr, *more = operands

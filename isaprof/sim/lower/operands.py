@@ -67,12 +67,19 @@ def scalar_slot(reg: RegSpan) -> int | None:
 
 
 def row_of(ctx: Context, reg: RegSpan, count: int | None = None) -> int:
-    """Row in Wave.v of a VGPR or AGPR span; IllegalOperand beyond what the kernel was granted."""
+    """Row in Wave.v of a VGPR or AGPR span; IllegalOperand beyond what the kernel was granted.
+
+    One file holds both: AGPR n is row ACCUM_OFFSET + n, and a VGPR number beyond
+    ACCUM_OFFSET is that row (LLVM AMDGPU usage guide, compute_pgm_rsrc3: "offset of a first
+    AccVGPR in the unified register file"; aiter's attention kernels for
+    gfx950 use v255 with an ACCUM_OFFSET of 160).
+    """
     n = reg.count if count is None else count
     if reg.cls is RegClass.VGPR:
-        if reg.index + n > ctx.vgprs:
+        granted = ctx.vgprs + ctx.agprs
+        if reg.index + n > granted:
             raise IllegalOperand(
-                f"v{reg.index + n - 1} is beyond the {ctx.vgprs} VGPRs of the kernel descriptor"
+                f"v{reg.index + n - 1} is beyond the {granted} VGPRs of the kernel descriptor"
             )
         return reg.index
     if reg.cls is RegClass.AGPR:

@@ -37,6 +37,8 @@ def lower_vmem(ins: Instruction, ctx: Context) -> Step:
     space, _, rest = ins.base.partition("_")
     if rest.startswith("load_lds_"):
         return _lds_dma(ins, ctx, ELEMENTS[rest.removeprefix("load_lds_")])
+    if rest.startswith(("load_async_to_lds_", "store_async_from_lds_")):
+        return _lds_async(ins, ctx, ELEMENTS[rest.rpartition("_")[2]])
     if rest.startswith("load_") and rest.removeprefix("load_") in ELEMENTS:
         return _load(ins, ctx, space, ELEMENTS[rest.removeprefix("load_")])
     if rest.startswith("store_") and rest.removeprefix("store_") in ELEMENTS:
@@ -270,5 +272,34 @@ def _lds_dma(ins: Instruction, ctx: Context, element: Element) -> Step:
             trace, w.trace = w.trace, None  # the event of this step is the global read
             dma_to_lds(w, data, lanes, element, imm)
             w.trace = trace
+
+    return step
+
+
+def _lds_async(ins: Instruction, ctx: Context, element: Element) -> Step:
+    """gfx1250: between memory and the LDS address in each lane's VGPR; the offset counts for both.
+
+    LLVM, IntrinsicsAMDGPU: llvm.amdgcn.global.load.async.to.lds and store.async.from.lds. As with all loads
+    here, the data is there at once; waits for ASYNCcnt are the sanitizer's business.
+    """
+    load = "_load_" in ins.base
+    first, second, *rest = ins.operands
+    lds, vaddr = (first, second) if load else (second, first)
+    if lds.reg is None or not is_vector(lds):
+        raise Unimplemented(f"{lds.text} as an LDS address")
+    at, row = address_of(ins, ctx, vaddr, rest[0] if rest else None, "global"), row_of(ctx, lds.reg, 1)
+    imm, nbytes = modifier_int(ins, "offset"), element.nbytes
+
+    def step(w: Wave) -> None:
+        lanes = access.active(w)
+        a = at(w, lanes)
+        if not a.size:
+            return
+        place = access.take(w.tables["u32"][row], lanes).astype(np.int64) + imm
+        access.record(w, "global", a, lanes, nbytes, load=load, store=not load)
+        if load:
+            w.lds.store(place, w.memory.load(a, nbytes), nbytes)
+        else:
+            w.memory.store(a, w.lds.load(place, nbytes), nbytes)
 
     return step
