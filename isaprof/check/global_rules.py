@@ -300,6 +300,8 @@ class GlobalRules:
             k = int(np.flatnonzero(which)[0])
             text, values = self._where(int(a[k]), home)
             values["num_records"] = records
+            if rule == "descriptor-hides-overrun" and home.base <= a[k] < home.end:
+                text += ", padding"
             every = np.arange(self.wave.lanes) if lanes is None else lanes
             ins = self.instructions[self.row]
             done = "is dropped" if ins.mem is not None and ins.mem.store else "gives 0"

@@ -34,6 +34,7 @@ class LdsAccess:
     atomic: bool
     dma: bool
     operation: Operation | None = None  #: its entry on the wait counters
+    fresh: bool = False  #: a read of bytes that no wave had written yet
 
     @property
     def complete(self) -> int | None:

@@ -38,6 +38,8 @@ class Monitor(GlobalRules):
         #: where a value that nobody wrote came from -> keys of the findings about it
         self.origins: dict[Origin, list[tuple[Any, ...]]] = {}
         self._lds_now: list[LdsAccess] = []
+        #: findings that are part of another one
+        self.explained: set[tuple[Any, ...]] = set()
         self._mask = 0
         #: barriers that a wait for LDS would have to stand before: (wave's row of the barrier) by signal
         self.barrier_rows: dict[tuple[Any, int, int], int] = {}
@@ -100,6 +102,8 @@ class Monitor(GlobalRules):
     # -- wait counters ------------------------------------------------------------------------
     def _in_flight(self, w: CheckedWave, ins: Instruction, uses: list[Use]) -> None:
         use = min(uses, key=lambda u: u.count)
+        issued = use.operation.lanes
+        lanes = () if issued is None else tuple(lane_list(self._mask & issued))
         for u in uses:
             w.shadow.flight.forget(u.operation)
         key = ("wait-missing", ins.index)
@@ -110,7 +114,6 @@ class Monitor(GlobalRules):
         missing = wait_text(self.table, use.counter, use.count)
         verb = "reads" if use.read else "overwrites"
         what = "its old value may still be there" if use.read else "the load may destroy what is written here"
-        lanes = tuple(lane_list(self._mask & (use.operation.lanes or self._mask)))
         self.add(
             key, "wait-missing", Severity.ERROR,
             f"{verb} {regs} while {load} may be outstanding, so {what}; "
@@ -181,7 +184,7 @@ class Monitor(GlobalRules):
         if fresh.any():
             self._fresh_lds(offsets[fresh], nbytes)
         if not atomic:  # an atomic is entered once, as the write it is
-            self._lds_access(lds, offsets, nbytes, write=False, atomic=False)
+            self._lds_access(lds, offsets, nbytes, write=False, atomic=False, fresh=bool(fresh.any()))
 
     def _fresh_lds(self, offsets: Any, nbytes: int) -> None:
         key = ("uninitialised-lds", self.row)
@@ -203,11 +206,14 @@ class Monitor(GlobalRules):
             atomic = ins.mem is not None and ins.mem.atomic
             self._lds_access(lds, offsets[changed], nbytes, write=True, atomic=atomic)
 
-    def _lds_access(self, lds: CheckedLDS, offsets: Any, nbytes: int, *, write: bool, atomic: bool) -> None:
+    def _lds_access(
+        self, lds: CheckedLDS, offsets: Any, nbytes: int, *, write: bool, atomic: bool, fresh: bool = False
+    ) -> None:
         w = self.wave
         ins = self.instructions[self.row]
         dma = ins.mem is not None and ins.mem.lds_dma
         a = LdsAccess(self.row, w.id_in_wg, w.shadow.passed, w.shadow.signalled, write, atomic, dma)
+        a.fresh = fresh
         for clash in lds.shadow.access(a, offsets, nbytes):
             self._clash(clash, offsets)
         self._lds_now.append(a)
@@ -216,16 +222,20 @@ class Monitor(GlobalRules):
         b, a = clash.earlier, clash.later
         own = b.wave == a.wave
         rule = "lds-dma-wait-missing" if own else "lds-race"
-        key = (rule, a.row, b.row)
+        if b.fresh:  # it found nothing because it came before the write: one fault, not two
+            self.explained.add(("uninitialised-lds", b.row))
+        key = (rule, min(a.row, b.row), max(a.row, b.row))
         if self.findings.again(key):
             return
         other = self.place(b.row)
         bytes_ = f"LDS byte {clash.offset:#x}"
         missing, why = self._remedy(b, a)
         who = "the same wave's" if own else f"wave {b.wave}'s"
+        # a read that was issued before the barrier is done in practice long before what follows it
+        late_read = not own and a.passed > b.signalled and not b.write
         lanes = np.flatnonzero((offsets <= clash.offset) & (offsets + 16 > clash.offset)).tolist()
         self.add(
-            key, rule, Severity.ERROR,
+            key, rule, Severity.WARNING if late_read else Severity.ERROR,
             f"this {a.kind} of {bytes_} by wave {a.wave} and {who} {b.kind} by {other} come in either order: "
             f"{why}",
             other=other, missing=missing, lanes=tuple(lanes[:1]),
@@ -250,6 +260,15 @@ class Monitor(GlobalRules):
             else "s_barrier_signal -1, s_barrier_wait -1"
         )
         return barrier, f"no barrier lies between; missing: {waits} and {barrier} between the two"
+
+    def drop_explained(self) -> None:
+        """After the run: forget the findings that are part of another one."""
+        for key in self.explained:
+            self.findings.by_key.pop(key, None)
+            for keys in self.origins.values():
+                while key in keys:
+                    keys.remove(key)
+        self.origins = {origin: keys for origin, keys in self.origins.items() if keys}
 
     # -- the end of a workgroup ------------------------------------------------------------------------
     def finished(self, waves: list[CheckedWave]) -> None:

@@ -71,6 +71,7 @@ def check(
                 raise
             fault = e
             _fault(findings, e)
+    monitor.drop_explained()
     for n, found in enumerate(confirmed(co, kernel, listing, machine.paths.values())):
         findings.add(("hazard", n), found)
     verification = None if fault is not None else _verdict(machine, launch, workgroups)
