@@ -27,8 +27,10 @@ from isaprof.sim.trace import WaveTrace, WorkgroupTrace
 
 Dim3 = tuple[int, int, int]
 
-#: wave-instructions before the next wave of the workgroup gets its turn
-QUANTUM = 4096
+#: wave-instructions before the next wave of the workgroup gets its turn: few, so that waves stay as close
+#: together as on hardware. Kernels depend on it: aiter's hd192 attention for gfx950 reads a tile of K from
+#: LDS, and less than 200 instructions later, without a barrier, orders the load that overwrites it
+QUANTUM = 16
 #: wave-instructions of one workgroup before others get a turn (spin loops on another workgroup)
 SLICE = 200_000
 MAX_INSTRUCTIONS = 2_000_000_000
