@@ -93,6 +93,7 @@ class Argument:
     type: str | None = None
     value: Expr | float | None = None
     rsqrt: bool = False  #: a float: 1 / sqrt(value)
+    when: Expr | None = None  #: 0: zero, a null pointer
     optional: bool = False  #: left out where the kernel's segment ends before it
 
     @property

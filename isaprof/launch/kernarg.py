@@ -59,6 +59,8 @@ def pack(
         value = hidden_value(kind, *geometry)
         out[offset : offset + width] = (value & ((1 << 8 * width) - 1)).to_bytes(width, "little")
     for a in arguments:
+        if a.when is not None and not a.when(env):
+            continue
         if a.pointer is not None:
             if a.pointer not in addresses:
                 continue  # a buffer this launch does without: null

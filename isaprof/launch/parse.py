@@ -272,7 +272,9 @@ def _argument(t: Table, known: set[str], operands: list[str]) -> Argument:
         if isinstance(value, Expr):
             _names(t, "value", (value,), known)
         argument = Argument(offset, name, type=kind, value=value, rsqrt=rsqrt)
-    argument = replace(argument, optional=bool(t.get("optional", bool, False)))
+    when = t.expr("when") if t.has("when") else None
+    _names(t, "when", [when] if when else [], known)
+    argument = replace(argument, when=when, optional=bool(t.get("optional", bool, False)))
     t.done()
     return argument
 

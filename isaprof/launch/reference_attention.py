@@ -1,4 +1,4 @@
-"""Reference of attention: softmax(scale q k^T) v, batched or with sequences one after the other."""
+"""Reference of attention: softmax(scale q k^T) v, sequences of a batch one after the other."""
 
 from __future__ import annotations
 
@@ -9,35 +9,38 @@ from isaprof.launch.references import Array, Case, ReferenceError_, reference
 
 @reference("attention")
 def attention(case: Case) -> dict[str, Array]:
-    """O[b, s, h, :] of Q[b, s, h, d], K and V[b, s', h', d]; heads h share h' = h // (heads / kv heads).
+    """O[t, h, :] of Q[t, h, d], K and V[t', h', d]; heads h share h' = h // (heads / kv heads).
 
-    Parameters: q, k, v, out, scale, causal (1: query i of sq sees keys up to
-    i + sk - sq, the bottom right corner), lse (an output [b, h, s] with the
-    natural logarithm of the softmax's denominator). With q_starts and k_starts
-    (inputs, batch + 1 entries) the tensors are [tokens, h, d] and hold the
-    batch's sequences one after the other; lse is [h, tokens].
+    The sequences of the batch lie one after the other; q_starts and k_starts
+    (inputs, batch + 1 entries) say where. Parameters: q, k, v, out, q_starts,
+    k_starts, scale, scale_q, scale_k, scale_v (inputs of one element each),
+    causal (1: query i of sq sees keys up to i + sk - sq, the bottom right
+    corner), lse (an output [heads, tokens], or [batch * heads, sequence], with
+    the natural logarithm of the softmax's denominator).
     """
-    q, k, v = (case.operand(key, key.upper()).astype(np.float64) for key in ("q", "k", "v"))
+    q, k, v = (case.operand(key, key.upper()) for key in ("q", "k", "v"))
+    factors = [case.optional(f"scale_{key}") for key in ("q", "k", "v")]
+    q, k, v = (x * (1.0 if f is None else f.reshape(-1)[0]) for x, f in zip((q, k, v), factors, strict=True))
+    starts = case.operand("q_starts", "QStarts"), case.operand("k_starts", "KStarts")
+    if len(starts[0]) != len(starts[1]) or q.ndim != 3 or k.ndim != 3 or q.shape[1] % k.shape[1]:
+        raise ReferenceError_(
+            f"attention of {q.shape} and {k.shape}, {len(starts[0])} and {len(starts[1])} starts"
+        )
     scale, causal = case.number("scale", 1.0), bool(case.number("causal", 0))
-    out, lse = case.out("O"), case.parameters.get("lse")
-    result = np.zeros(case.outputs[out])
-    sums = np.zeros(case.outputs[str(lse)]) if lse in case.outputs else None
-    starts = [case.optional(name) for name in ("q_starts", "k_starts")]
-    if (starts[0] is None) != (starts[1] is None):
-        raise ReferenceError_("q_starts and k_starts go together")
-    if starts[0] is None or starts[1] is None:
-        for b in range(q.shape[0]):
-            result[b], logs = _one(q[b], k[b], v[b], scale, causal)
-            if sums is not None:
-                sums[b] = logs
-    else:
-        for b in range(len(starts[0]) - 1):
-            rows = slice(int(starts[0][b]), int(starts[0][b + 1]))
-            keys = slice(int(starts[1][b]), int(starts[1][b + 1]))
-            result[rows], logs = _one(q[rows], k[keys], v[keys], scale, causal)
-            if sums is not None:
-                sums[:, rows] = logs
-    return {out: result} if sums is None else {out: result, str(lse): sums}
+    out = np.zeros((*q.shape[:2], v.shape[2]))
+    logs = np.zeros((q.shape[1], q.shape[0]))
+    batch = len(starts[0]) - 1
+    for b in range(batch):
+        rows, keys = (slice(int(s[b]), int(s[b + 1])) for s in starts)
+        out[rows], logs[:, rows] = _one(q[rows], k[keys], v[keys], scale, causal)
+    result = {str(case.parameters.get("out", "O")): out}
+    lse = str(case.parameters.get("lse"))
+    if lse in case.outputs:
+        shape = case.outputs[lse]
+        if shape != logs.shape:  # the heads of each sequence together
+            logs = logs.reshape(len(logs), batch, -1).swapaxes(0, 1).reshape(shape)
+        result[lse] = logs
+    return result
 
 
 def _one(q: Array, k: Array, v: Array, scale: float, causal: bool) -> tuple[Array, Array]:

@@ -24,8 +24,8 @@ class Case:
     ``inputs``: operand name -> values as the kernel sees them (after rounding
     to the operand's dtype); ``parameters``: the other keys of the launch
     file's [reference] table; ``shape``: axis name -> size; ``outputs``: names
-    and logical shapes of the outputs; ``scalars``: the kernel's arguments that
-    are no pointers, by name.
+    and logical shapes of the outputs; ``scalars``: the numbers by name: axes, options,
+    [let], the symbol's, and the kernel's arguments that are no pointers.
     """
 
     inputs: Mapping[str, Array]
@@ -35,11 +35,11 @@ class Case:
     scalars: Mapping[str, int | float] = field(default_factory=dict)
 
     def number(self, key: str, default: float) -> float:
-        """Parameter ``key``: a number, or the name of a scalar argument."""
+        """Parameter ``key``: a number, or a name in ``scalars``."""
         value = self.parameters.get(key, default)
         if isinstance(value, str):
             if value not in self.scalars:
-                raise ReferenceError_(f"the reference's {key} = {value!r} is not a scalar argument")
+                raise ReferenceError_(f"the reference's {key} = {value!r} names no number")
             return float(self.scalars[value])
         return float(value)
 

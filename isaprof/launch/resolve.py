@@ -99,8 +99,9 @@ class ResolvedLaunch:
 
     @property
     def scalars(self) -> dict[str, int | float]:
-        """Argument name -> value, of the arguments that are no pointers."""
-        return {a.name: kernarg.scalar(a, self.env) for a in self.file.arguments if a.pointer is None}
+        """What a reference may call by name: every name of the expressions, and the scalar arguments."""
+        arguments = {a.name: kernarg.scalar(a, self.env) for a in self.file.arguments if a.pointer is None}
+        return {**self.env, **arguments}
 
     def verify(self, outputs: Mapping[str, bytes], workgroups: Iterable[Dim3] | None = None) -> Verification:
         """Judge ``outputs`` (operand name -> bytes after the run); ``workgroups`` that ran (None: all)."""
