@@ -55,17 +55,19 @@ class Memory:
         self.l2 = Cache(k["l2_bytes"] // line)
         self.mall = Cache(k["mall_bytes"] // line)
         self.scalar = Cache(k["scalar_cache_bytes"] // k["scalar_line_bytes"])
-        self.pages: dict[int, int] = {}
+        # scalar and vector memory translate in buffers of their own, and kernel arguments lie apart
+        self.scalar_pages: dict[int, int] = {}
+        self.vector_pages: dict[int, int] = {}
         self.line_cycles = max(1, line // k["l2_bytes_per_cycle"])
         # a CU's share of the memory bandwidth when the whole GPU runs
         share = k["memory_bandwidth_gb_s"] * 1000 / k["clock_mhz"] / k["cu_count"] * k["cus_per_unit"]
         self.dram_cycles = max(1, round(line / share)) if full else self.line_cycles
-        self.l2_free = self.dram_free = 0
+        self.l2_free = self.dram_free = self.fill_free = 0
         self.scalar_walk = max(0, k["smem_cold"] - self.dram)
         cold = k.get("global_cold" if full else "global_cold_few_lanes")
         self.vector_walk: int = k["tlb_walk"] if cold is None else max(0, cold - self.dram)
 
-    def _below(self, line: int, t: int, walk: int) -> int:
+    def _below(self, line: int, t: int, walk: int, pages: dict[int, int]) -> int:
         """Arrival of a line that is requested from L2 at ``t``."""
         start = max(t, self.l2_free)
         self.l2_free = start + self.line_cycles
@@ -76,13 +78,15 @@ class Memory:
             ready = start + self.l2_latency
         else:
             page = line << self.line_shift >> self.page_shift
-            translated = self.pages.get(page)
+            translated = pages.get(page)
             if translated is None:
-                translated = self.pages[page] = start + walk
+                translated = pages[page] = start + walk
             start = max(start, self.dram_free)
             self.dram_free = start + self.dram_cycles
             latency = self.mall_latency if self.mall.touch(line) is not None else self.dram
-            ready = max(start, translated) + latency
+            # lines that a walk held back come out of it one behind the other
+            ready = max(max(start, translated) + latency, self.fill_free)
+            self.fill_free = ready + self.line_cycles
             if latency == self.dram:
                 self.mall.fill(line, ready)
         self.l2.fill(line, ready)
@@ -97,7 +101,7 @@ class Memory:
             ready = self.scalar.touch(line)
             if ready is None:
                 vector_line = line << self.scalar_shift >> self.line_shift
-                ready = self._below(vector_line, t, self.scalar_walk)
+                ready = self._below(vector_line, t, self.scalar_walk, self.scalar_pages)
                 self.scalar.fill(line, ready)
             done = max(done, ready)
         return done
@@ -116,10 +120,10 @@ class Memory:
 
     def _mid(self, line: int, t: int) -> int:
         if self.mid is None:
-            return self._below(line, t, self.vector_walk)
+            return self._below(line, t, self.vector_walk, self.vector_pages)
         ready = self.mid.touch(line)
         if ready is None:
-            ready = self._below(line, t, self.vector_walk)
+            ready = self._below(line, t, self.vector_walk, self.vector_pages)
             self.mid.fill(line, ready)
         return max(ready, t + self.mid_latency)
 
@@ -127,7 +131,7 @@ class Memory:
         """Arrival of the value an atomic returns: it is done in L2."""
         done = t
         for line in lines:
-            done = max(done, self._below(line, t, self.vector_walk))
+            done = max(done, self._below(line, t, self.vector_walk, self.vector_pages))
         return done + lane_cycles
 
     def store(self, t: int, lines: tuple[int, ...]) -> int:
