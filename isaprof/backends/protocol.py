@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from isaprof.capture.model import CodeObjectRef, Warning_
-    from isaprof.capture.stream import Streamed
+    from isaprof.capture.tables import RowGroups
 
 #: called as progress(done, total, what); backends call it at least once a second
 Progress = Callable[[int, int, str], None]
@@ -25,9 +25,11 @@ class RawCapture:
     """What a backend returns: everything :func:`isaprof.capture.save` needs."""
 
     meta: dict[str, Any]
-    tables: Mapping[str, pd.DataFrame | Streamed]
+    tables: dict[str, pd.DataFrame]
     code_objects: tuple[CodeObjectRef, ...] = ()
     warnings: list[Warning_] = field(default_factory=list)
+    #: tables that are too large to hold; made piece by piece while the capture is written
+    groups: dict[str, RowGroups] = field(default_factory=dict)
 
 
 class Backend(Protocol):

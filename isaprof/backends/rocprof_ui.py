@@ -17,6 +17,7 @@ from isaprof.backends.sqtt import LoadedCode
 from isaprof.capture.model import CodeObjectRef, Warning_
 from isaprof.capture.schema import TABLES
 from isaprof.capture.stream import Streamed
+from isaprof.capture.tables import RowGroups
 from isaprof.errors import BadInput
 from isaprof.isa.decode import decode_lines
 from isaprof.parsers.sqtt.model import Cat, State
@@ -48,7 +49,7 @@ def assemble_ui(
     has the id of a code row, it adds machine code, sizes and the wave size. What
     the format does not carry is null.
     """
-    if tables_of.generation(target) != generation_name(ui):
+    if tables_of.generation(target) not in generation_names(ui):
         raise BadInput(
             f"filenames.json says gfxip {ui.gfxip}, but the code object is for {target}",
             path=ui.path,
@@ -60,12 +61,16 @@ def assemble_ui(
     kernels, ids = _kernels(ui)
     main = _main_kernel(ui, lines, kernels)
     warns = [*warnings, *_warnings(ui, rows)]
-    tables: dict[str, pd.DataFrame | Streamed] = {
+    tables: dict[str, pd.DataFrame] = {
         "code": code_frame(lines),
         "waves": _waves_frame(rows),
-        "insts": _insts(rows, number),
-        "states": _states(rows),
     }
+    groups: dict[str, RowGroups] = {}
+    for name, found in (("insts", _insts(rows, number)), ("states", _states(rows))):
+        if isinstance(found, Streamed):
+            groups[name] = found
+        else:
+            tables[name] = found
     if ui.has_totals:
         tables["totals"] = totals_frame(ui.code, number)
     if ui.occupancy:
@@ -106,12 +111,12 @@ def assemble_ui(
     if ui.realtime_hz is not None:
         meta["realtime_hz"] = ui.realtime_hz
     refs = tuple(CodeObjectRef(o.id, o.data, o.name, o.co.sha256, None) for o in kept)
-    return RawCapture(meta, tables, refs, warns)
+    return RawCapture(meta, tables, refs, warns, groups)
 
 
-def generation_name(ui: UiOutput) -> str:
-    """Trace generation of the directory (gfxip 12 covers gfx1250, which reports 12 too)."""
-    return f"gfx{ui.gfxip}"
+def generation_names(ui: UiOutput) -> tuple[str, ...]:
+    """Trace generations the directory can be of: gfx1250 reports 12, too."""
+    return ("gfx12", "gfx1250") if ui.gfxip == 12 else (f"gfx{ui.gfxip}",)
 
 
 # -- code -------------------------------------------------------------------
@@ -240,7 +245,7 @@ def _batches(parts: Iterator[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]
 def _table(name: str, size: int, frames: Callable[[], Iterator[pd.DataFrame]]) -> pd.DataFrame | Streamed:
     """One frame where the table is small, else a table in pieces."""
     if size > PIECE:
-        return Streamed(name, size, frames)
+        return Streamed(size, frames)
     found = [f for f in frames() if len(f)]
     if not found:
         return rows_frame(name, [c.name for c in TABLES[name]], ())

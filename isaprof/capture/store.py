@@ -22,8 +22,7 @@ from isaprof.capture.manifest import check_meta
 from isaprof.capture.model import Capture, CodeObjectRef, Provenance
 from isaprof.capture.place import default_path, exists, may_write
 from isaprof.capture.schema import REQUIRED_TABLES, SCHEMA_NAME, SCHEMA_VERSION
-from isaprof.capture.stream import Streamed, write
-from isaprof.capture.tables import check, read, to_arrow
+from isaprof.capture.tables import RowGroups, check, read, to_arrow, write
 from isaprof.errors import BadInput, EnvironmentProblem, UsageError
 
 if TYPE_CHECKING:
@@ -34,24 +33,26 @@ if TYPE_CHECKING:
 def save(
     path: str | Path,
     meta: Mapping[str, Any],
-    tables: Mapping[str, pd.DataFrame | Streamed],
+    tables: Mapping[str, pd.DataFrame],
     code_objects: tuple[CodeObjectRef, ...] = (),
     *,
     force: bool = False,
+    groups: Mapping[str, RowGroups] | None = None,
 ) -> Capture:
     """Write a capture directory and return it opened.
 
+    ``groups``: further tables, too large to hold, that are written row group by row group.
     ``meta`` needs provenance, arch and kernel (with ``name``); schema fields,
-    tool version and date are filled in. Large tables may be
-    :class:`~isaprof.capture.stream.Streamed`. Raises UsageError when ``path`` exists
+    tool version and date are filled in. Raises UsageError when ``path`` exists
     and ``force`` is not set: nothing of the user's is overwritten. The
     directory appears under its final name only when complete.
     """
     path = Path(path)
     may_write(path, force=force)
     Provenance(meta["provenance"])
+    groups = groups or {}
     for name in REQUIRED_TABLES:
-        if name not in tables:
+        if name not in tables and name not in groups:
             raise ValueError(f"a capture needs the table {name}")
     full: dict[str, Any] = {
         "schema": SCHEMA_NAME,
@@ -61,19 +62,15 @@ def save(
         "warnings": [],
         **meta,
     }
-    rows = {name: len(frame) for name, frame in tables.items()}
-    arrow: dict[str, pa.Table | Streamed] = {}
+    rows = {name: len(frame) for name, frame in tables.items()} | {n: g.rows for n, g in groups.items()}
+    arrow = {name: to_arrow(name, frame) for name, frame in tables.items()}
     for name, frame in tables.items():
-        if isinstance(frame, Streamed):
-            arrow[name] = frame  # checked piece by piece while it is written
-            continue
-        arrow[name] = to_arrow(name, frame)
         check(name, frame, rows)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         tmp = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
         try:
-            _write(tmp, full, arrow, code_objects, rows)
+            _write(tmp, full, arrow, code_objects, groups, rows)
             _put_in_place(tmp, path, force=force)
         except BaseException:
             shutil.rmtree(tmp, ignore_errors=True)
@@ -87,16 +84,17 @@ def save(
 
 def save_numbered(
     meta: Mapping[str, Any],
-    tables: Mapping[str, pd.DataFrame | Streamed],
+    tables: Mapping[str, pd.DataFrame],
     code_objects: tuple[CodeObjectRef, ...] = (),
     *,
     directory: str | Path = ".",
+    groups: Mapping[str, RowGroups] | None = None,
 ) -> Capture:
     """:func:`save` under the first free default name, also where another process takes one meanwhile."""
     while True:
         path = default_path(meta["kernel"]["name"], meta["arch"], directory)
         try:
-            return save(path, meta, tables, code_objects)
+            return save(path, meta, tables, code_objects, groups=groups)
         except UsageError:
             if not os.path.lexists(path):
                 raise
@@ -105,8 +103,9 @@ def save_numbered(
 def _write(
     tmp: Path,
     full: dict[str, Any],
-    tables: Mapping[str, pa.Table | Streamed],
+    tables: Mapping[str, pa.Table],
     code_objects: tuple[CodeObjectRef, ...],
+    groups: Mapping[str, RowGroups],
     rows: Mapping[str, int],
 ) -> None:
     """The content of a capture directory, ``capture.json`` last."""
@@ -115,11 +114,12 @@ def _write(
     full["tables"] = {}
     for name, table in tables.items():
         with (tmp / f"{name}.parquet").open("wb") as f:  # a file: pyarrow takes no path that is not UTF-8
-            if isinstance(table, Streamed):
-                write(table, f, rows)
-            else:
-                pq.write_table(table, f, compression="zstd")
-        full["tables"][name] = {"file": f"{name}.parquet", "rows": rows[name]}
+            pq.write_table(table, f, compression="zstd")
+        full["tables"][name] = {"file": f"{name}.parquet", "rows": table.num_rows}
+    for name, group in groups.items():
+        with (tmp / f"{name}.parquet").open("wb") as f:
+            write(name, group, rows, f)
+        full["tables"][name] = {"file": f"{name}.parquet", "rows": group.rows}
     full["code_objects"] = []
     if code_objects:
         (tmp / "code").mkdir()

@@ -7,9 +7,9 @@ before a frame is handed out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from isaprof.capture.schema import TABLES, Column
 from isaprof.errors import BadInput
@@ -20,6 +20,31 @@ if TYPE_CHECKING:
 
 #: column -> the table whose row numbers it holds
 KEYS = {"wave": "waves", "line": "code"}
+
+
+class RowGroups(Protocol):
+    """A table too large to hold: ``rows`` in all, iterated over as frames with the columns of the schema."""
+
+    @property
+    def rows(self) -> int: ...
+
+    def __iter__(self) -> Iterator[pd.DataFrame]: ...
+
+
+def write(name: str, groups: RowGroups, rows: Mapping[str, int], f: BinaryIO) -> None:
+    """Table ``name`` to a Parquet file, one row group at a time; each is checked (:func:`check`)."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    fields = [pa.field(c.name, arrow_type(c), c.nullable) for c in TABLES[name]]
+    done = 0
+    with pq.ParquetWriter(f, pa.schema(fields), compression="zstd") as out:
+        for frame in groups:
+            check(name, frame, rows, first=done)
+            out.write_table(to_arrow(name, frame))
+            done += len(frame)
+    if done != groups.rows:
+        raise ValueError(f"table {name}: {done} rows came, {groups.rows} were announced")
 
 
 def arrow_type(column: Column) -> pa.DataType:
@@ -122,17 +147,20 @@ def from_arrow(name: str, table: pa.Table, path: Path) -> pd.DataFrame:
     return pd.DataFrame(out)
 
 
-def check(name: str, frame: pd.DataFrame, rows: Mapping[str, int], path: Path | None = None) -> None:
+def check(
+    name: str, frame: pd.DataFrame, rows: Mapping[str, int], path: Path | None = None, *, first: int = 0
+) -> None:
     """Keys point at rows that exist, and time does not run backwards.
 
-    ``rows``: number of rows of each table of the capture. Raises BadInput
+    ``rows``: number of rows of each table of the capture; ``first``: row of the table that the frame begins
+    with. Raises BadInput
     naming the first row that is wrong.
     """
     import numpy as np
 
     def must(ok: np.ndarray[Any, np.dtype[np.bool_]], what: str) -> None:
         if not ok.all():
-            message = f"table {name}, row {int(np.argmin(ok))}: {what}"
+            message = f"table {name}, row {first + int(np.argmin(ok))}: {what}"
             raise BadInput(message, path=path, kind="bad_capture")
 
     def values(column: str, null: int = 0) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -143,7 +171,9 @@ def check(name: str, frame: pd.DataFrame, rows: Mapping[str, int], path: Path | 
             continue
         n = rows.get(target, 0)
         if target == name:
-            must(values(column, -1) == np.arange(len(frame)), f"{column} must be the row number")
+            must(
+                values(column, -1) == np.arange(first, first + len(frame)), f"{column} must be the row number"
+            )
             continue
         null = frame[column].isna().to_numpy()
         inside = (values(column) >= 0) & (values(column) < n)

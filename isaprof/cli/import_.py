@@ -139,8 +139,8 @@ def _save(raw: RawCapture, output: Path | None, *, force: bool) -> Capture:
 
     meta = {**raw.meta, "warnings": [asdict(w) for w in raw.warnings]}
     if output is None:
-        return save_numbered(meta, raw.tables, raw.code_objects)
-    return save(output, meta, raw.tables, raw.code_objects, force=force)
+        return save_numbered(meta, raw.tables, raw.code_objects, groups=raw.groups)
+    return save(output, meta, raw.tables, raw.code_objects, force=force, groups=raw.groups)
 
 
 def summary(number: int, capture: Capture) -> dict[str, Any]:

@@ -22,6 +22,10 @@ def many(n: int) -> pd.DataFrame:
     )  # fmt: skip
 
 
+def _others() -> dict[str, pd.DataFrame]:
+    return {name: frame for name, frame in make_tables().items() if name != "insts"}
+
+
 def test_pieces_equal_the_whole(tmp_path: Path) -> None:
     whole = many(10)
 
@@ -29,7 +33,7 @@ def test_pieces_equal_the_whole(tmp_path: Path) -> None:
         yield from (whole[:3], whole[3:4], whole[4:])
 
     a = save(tmp_path / "a", META, {**make_tables(), "insts": whole})
-    b = save(tmp_path / "b", META, {**make_tables(), "insts": Streamed("insts", 10, pieces)})
+    b = save(tmp_path / "b", META, _others(), groups={"insts": Streamed(10, pieces)})
     assert b.meta["tables"]["insts"]["rows"] == 10
     pd.testing.assert_frame_equal(a.insts, b.insts)
 
@@ -37,13 +41,13 @@ def test_pieces_equal_the_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("column", "value"), [("wave", 9), ("stall", -1), ("line", 7)])
 def test_each_piece_is_checked(tmp_path: Path, column: str, value: int) -> None:
     bad = many(4).assign(**{column: value})
-    table = Streamed("insts", 8, lambda: iter((many(4), bad)))
+    table = Streamed(8, lambda: iter((many(4), bad)))
     with pytest.raises(BadInput, match="table insts"):
-        save(tmp_path / "a", META, {**make_tables(), "insts": table})
+        save(tmp_path / "a", META, _others(), groups={"insts": table})
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_wrong_count_is_a_mistake_of_the_program(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="announced"):
-        save(tmp_path / "a", META, {**make_tables(), "insts": Streamed("insts", 5, lambda: iter((many(4),)))})
+        save(tmp_path / "a", META, _others(), groups={"insts": Streamed(5, lambda: iter((many(4),)))})
     assert list(tmp_path.iterdir()) == []
