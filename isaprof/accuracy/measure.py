@@ -91,6 +91,7 @@ class MatrixLoop:
     iteration: tuple[float, float]  #: mean cycles of one
     matrix_gap: tuple[float, float]  #: mean cycles from matrix issue to matrix issue
     lds_wait: tuple[int, int]
+    lds_all: tuple[int, int]  #: waits for LDS and the gaps in front of LDS instructions (a full queue)
     barrier: tuple[int, int]
 
 
@@ -357,6 +358,8 @@ def _matrix_loops(recording: Recording, rows: pd.DataFrame) -> tuple[MatrixLoop,
             continue
         is_wait = inside["line"].map(lambda n: bool(code[n].waits))
         waits = inside[is_wait & (inside["cause"] == Cause.WAIT_LDS.value)]
+        is_lds = inside["line"].map(lambda n: code[n].pipe is Pipe.LDS)
+        lds = inside[(is_wait & (inside["cause"] == Cause.WAIT_LDS.value)) | is_lds]
         barrier = inside[inside["component"] == Component.BARRIER.value]
         out.append(
             MatrixLoop(
@@ -364,6 +367,7 @@ def _matrix_loops(recording: Recording, rows: pd.DataFrame) -> tuple[MatrixLoop,
                 (float(turns[0].mean()), float(turns[1].mean())),
                 (float(gaps[0].mean()), float(gaps[1].mean())),
                 (int(waits["measured"].sum()), int(waits["modelled"].sum())),
+                (int(lds["measured"].sum()), int(lds["modelled"].sum())),
                 (int(barrier["measured"].sum()), int(barrier["modelled"].sum())),
             )
         )  # fmt: skip

@@ -80,6 +80,7 @@ def _loop_sentence(m: MatrixLoop) -> str:
     passes = "iterations" if m.loop else "passes"
     pairs = [
         ("cycles each", m.iteration), ("matrix issue gap", m.matrix_gap), ("LDS waits", m.lds_wait),
+        ("LDS waits and issue", m.lds_all),
         ("barriers", m.barrier),
     ]  # fmt: skip
     said = ", ".join(

@@ -56,7 +56,8 @@ class LdsUnit:
         start = max(now, self.busy_until[h])
         self.next_issue[h] = now + self.spacing
         self.busy_until[h] = start + max(1, round(cycles)) + extra
-        self.starts[h][self.count[h] % self.depth] = start
+        # an access leaves the queue when the port is done with it, not when the port takes it up
+        self.starts[h][self.count[h] % self.depth] = self.busy_until[h]
         self.count[h] += 1
         return start + latency + extra
 
