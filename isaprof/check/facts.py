@@ -23,7 +23,12 @@ _ACROSS = re.compile(
 )
 _MATRIX = re.compile(r"v_\w*(mfma|smfmac|wmma|swmmac)\w*")
 #: reads of M0 that are there in name only
-_NO_M0 = re.compile(r"s_(sendmsg|sendmsghalt|ttracedata)\w*")
+_NO_M0 = re.compile(r"s_(sendmsg|sendmsghalt|ttracedata|set_gpr_idx)\w*")
+#: instructions behind which a VGPR's number does not name it, and those that end that
+INDEXING = re.compile(r"s_set_gpr_idx_(on|mode)|s_set_vgpr_msb")
+INDEXING_ENDS = "s_set_gpr_idx_off"
+#: instructions whose VGPR operand depends on M0
+RELATIVE = re.compile(r"v_(movrel|swaprel)\w*")
 _LANES = (RegClass.VGPR, RegClass.AGPR)
 #: scalar registers that are followed
 _SLOTS = {RegClass.SGPR: 0, RegClass.VCC: VCC, RegClass.M0: M0}
@@ -42,6 +47,7 @@ class RegisterFacts:
     across: bool  #: lanes of other threads matter: per-lane judgement is not possible
     all_lanes: bool  #: reads every lane whatever EXEC says, and needs them all (matrix instructions)
     writes_all: bool  #: writes every lane whatever EXEC says
+    indexes: bool  #: makes VGPR numbers depend on M0 or a mode, or ends that
 
 
 def _rows(spans: list[RegSpan], agpr_base: int) -> tuple[int, ...]:
@@ -88,6 +94,7 @@ def register_facts(ins: Instruction, agpr_base: int) -> RegisterFacts:
         _ACROSS.fullmatch(ins.base) is not None or ins.enc.endswith("dpp"),
         matrix,
         matrix or ins.base.startswith("v_writelane"),
+        ins.base == INDEXING_ENDS or any(p.fullmatch(ins.base) for p in (INDEXING, RELATIVE)),
     )
 
 

@@ -120,8 +120,12 @@ def filled(operand: Any, launch: Any) -> Any:
     if operand.role in ("output", "scratch") and not _has_fill(operand, launch):
         return False
     placement = getattr(operand, "placement", None)
-    if placement is None or placement.dense or operand.type.bits < 8:
+    if placement is None or placement.dense:
         return True
+    if operand.type.bits < 8:
+        some = np.zeros(operand.data.size, np.bool_)
+        some[placement.positions * operand.type.bits // 8] = True
+        return some
     width = operand.type.bits // 8
     known = np.zeros((placement.elements, width), np.bool_)
     known[placement.positions] = True

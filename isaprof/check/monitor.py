@@ -8,7 +8,7 @@ import numpy as np
 
 from isaprof.analysis.replay import Replay, Use
 from isaprof.analysis.waits import wait_text
-from isaprof.check.facts import RegisterFacts, register_facts, row_name, slot_name
+from isaprof.check.facts import INDEXING, INDEXING_ENDS, RegisterFacts, register_facts, row_name, slot_name
 from isaprof.check.global_rules import GlobalRules
 from isaprof.check.lds import Clash, LdsAccess
 from isaprof.check.model import Severity
@@ -39,6 +39,7 @@ class Monitor(GlobalRules):
         self.origins: dict[Origin, list[tuple[Any, ...]]] = {}
         self._lds_now: list[LdsAccess] = []
         #: findings that are part of another one
+        self.indexed: Instruction | None = None  #: the first that makes VGPR numbers depend on something
         self.explained: set[tuple[Any, ...]] = set()
         self._mask = 0
         #: barriers that a wait for LDS would have to stand before: (wave's row of the barrier) by signal
@@ -60,6 +61,10 @@ class Monitor(GlobalRules):
             facts = self._facts[row] = register_facts(ins, self.agpr_base)
         mask = w.s[EXEC] if w.lanes == 32 else w.s[EXEC] | w.s[EXEC + 1] << 32
         self._mask = mask
+        if facts.indexes and self._indexed(w, ins):
+            return
+        if shadow.indexing and ins.category is Category.VALU:
+            return
         everywhere = facts.across or ins.category is Category.SALU
         uses = shadow.flight.uses(row, None if everywhere else mask)
         if uses:
@@ -68,6 +73,16 @@ class Monitor(GlobalRules):
             self.scalar_alignment()
         if mask or facts.all_lanes or not facts.rows_read:
             self._undefined(w, row, facts)
+
+    def _indexed(self, w: CheckedWave, ins: Instruction) -> bool:
+        """Whether the VGPRs of ``ins`` cannot be told; from then on those of the wave count as written."""
+        self.indexed = self.indexed or ins
+        w.shadow.rows[:] = True
+        if ins.base == INDEXING_ENDS:
+            w.shadow.indexing = False
+        elif INDEXING.fullmatch(ins.base):
+            w.shadow.indexing = True
+        return ins.category is Category.VALU
 
     def after(self, w: CheckedWave, row: int) -> None:
         """Enter what instruction ``row`` wrote, counted and signalled."""

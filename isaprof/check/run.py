@@ -76,6 +76,11 @@ def check(
         findings.add(("hazard", n), found)
     verification = None if fault is not None else _verdict(machine, launch, workgroups)
     notes: list[str] = []
+    if monitor.indexed is not None:
+        notes.append(
+            f"VGPR numbers depend on a mode or M0 from {monitor.indexed.pc:#x} {monitor.indexed.text} on: "
+            "unwritten VGPRs were not looked for behind it, nor waits of the VALU instructions under it"
+        )
     done = 0
     if fault is None:
         notes += _unwritten(machine, launch, workgroups)

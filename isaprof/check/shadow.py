@@ -23,7 +23,7 @@ class WaveShadow:
     barriers. ``path`` is what the wave executed, as listing rows.
     """
 
-    __slots__ = ("flight", "monitor", "passed", "path", "rows", "scc", "signalled", "slots")
+    __slots__ = ("flight", "indexing", "monitor", "passed", "path", "rows", "scc", "signalled", "slots")
 
     def __init__(
         self, monitor: Monitor, replay: Replay, rows: NDArray[np.bool_], slots: NDArray[np.bool_]
@@ -33,6 +33,7 @@ class WaveShadow:
         self.flight = Flight(replay)
         self.passed = self.signalled = 0
         self.path: list[int] = []
+        self.indexing = False  #: VGPR numbers do not name registers at the moment
 
 
 class CheckedWave(Wave):

@@ -60,16 +60,9 @@ def _place(p: Place | None) -> dict[str, Any] | None:
 
 
 def render(report: Report) -> None:
-    """Print the findings, errors first, and a last line that counts them."""
-    for f in report.findings:
-        where = "the whole run" if f.place is None else f"line {f.place.row} {f.place}"
-        print(clean(f"{f.severity.value} {f.rule} x{f.count}: {where}"))
-        if f.workgroup is not None:
-            print(f"  first: workgroup {','.join(map(str, f.workgroup))}, wave {f.wave}{_lanes(f.lanes)}")
-        print(clean(f"  {f.message}"))
-        if f.source:
-            print(clean(f"  rule from: {f.source}"))
-        print()
+    """Print the findings, errors first, warnings of one kind together, and a last line that counts them."""
+    for group in _groups(report):
+        _print(group)
     for note in report.notes:
         print(clean(f"note: {note}"))
     if report.verified is not None:
@@ -83,6 +76,31 @@ def render(report: Report) -> None:
             f"{report.count(Severity.WARNING)} warnings ({ran}, {orders})"
         )
     )
+
+
+def _groups(report: Report) -> list[list[Finding]]:
+    """Errors one by one; warnings of one rule about one operand or register as one."""
+    groups: dict[tuple[object, ...], list[Finding]] = {}
+    for n, f in enumerate(report.findings):
+        key: tuple[object, ...] = (n,)
+        if f.severity is Severity.WARNING:
+            key = (f.rule, f.values.get("operand"), f.values.get("register"))
+        groups.setdefault(key, []).append(f)
+    return list(groups.values())
+
+
+def _print(group: list[Finding]) -> None:
+    f = group[0]
+    where = "the whole run" if f.place is None else f"line {f.place.row} {f.place}"
+    print(clean(f"{f.severity.value} {f.rule} x{sum(g.count for g in group)}: {where}"))
+    if f.workgroup is not None:
+        print(f"  first: workgroup {','.join(map(str, f.workgroup))}, wave {f.wave}{_lanes(f.lanes)}")
+    print(clean(f"  {f.message}"))
+    if len(group) > 1:
+        print("  also at " + ", ".join(f"{g.place.pc:#x}" for g in group[1:] if g.place is not None))
+    if f.source:
+        print(clean(f"  rule from: {f.source}"))
+    print()
 
 
 def _lanes(lanes: tuple[int, ...]) -> str:
