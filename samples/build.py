@@ -20,6 +20,7 @@ HERE = Path(__file__).resolve().parent
 #: object -> (source, architecture)
 OBJECTS: dict[str, tuple[str, str]] = {
     "gemm_rdna35/gemm_rdna35.co": ("gemm_rdna35/gemm_rdna35.s", "gfx1151"),
+    "gemm_rdna4/gemm_rdna4.co": ("gemm_rdna4/gemm_rdna4.s", "gfx1201"),
     "gemm_cdna3/gemm_cdna3.co": ("gemm_cdna3/gemm_cdna3.s", "gfx942"),
     "gemm_cdna3/gemm_cdna3.gfx950.co": ("gemm_cdna3/gemm_cdna3.s", "gfx950"),
     "waitcnt_relax/waitcnt_relax.co": ("waitcnt_relax/waitcnt_relax.s", "gfx942"),

@@ -8,8 +8,9 @@ The sources are committed: they are what one reads and edits. ``--check`` only c
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,13 +58,37 @@ def q(first: int, n: int = 4) -> str:
 def columns(lines: Iterable[str]) -> str:
     """Instructions indented by a tab, comments behind them in one column; labels and comments as they are."""
     out = []
-    for line in lines:
+    for line in delayed(lines):
         if line.startswith(("//", ".L")) or line.endswith(":") or not line:
             out.append(line)
             continue
         code, _, comment = line.partition(" // ")
         out.append(f"\t{code:<64}// {comment}" if comment else f"\t{code}")
     return "\n".join(out) + "\n"
+
+
+def registers(operands: str) -> set[int]:
+    """The VGPRs that operands name."""
+    out = {int(r) for r in re.findall(r"\bv(\d+)\b", operands)}
+    for first, last in re.findall(r"\bv\[(\d+):(\d+)\]", operands):
+        out |= set(range(int(first), int(last) + 1))
+    return out
+
+
+def delayed(lines: Iterable[str]) -> Iterator[str]:
+    """``lines`` with an s_delay_alu between two VALU instructions of which the second reads the first's result."""
+    before, written = "", set[int]()
+    for line in lines:
+        name, _, operands = line.partition(" // ")[0].partition(" ")
+        if name.startswith("v_"):
+            to, _, sources = operands.partition(",")
+            if written & registers(sources) and not name.startswith("v_wmma"):
+                kind = "TRANS32_DEP_1" if before.startswith("v_rcp") else "VALU_DEP_1"
+                yield f"s_delay_alu instid0({kind})"
+            before, written = name, set() if name.startswith(("v_cmp", "v_wmma")) else registers(to)
+        elif line and not line.startswith("//"):
+            written = set()
+        yield line
 
 
 def header(s: Step) -> str:
@@ -396,14 +421,18 @@ def end() -> list[str]:
                 "v_cndmask_b32_e64 v66, 0x80000000, v65, s41",
                 "v_cndmask_b32_e64 v67, 0x80000000, v65, s42",
             ]
-            for source, to in ((x, 68), (y, 69)):
-                out += [
-                    f"v_bfe_u32 v{to}, v{source}, 16, 1",
-                    f"v_cmp_o_f32_e32 vcc_lo, v{source}, v{source}",
-                    f"v_add3_u32 v{to}, v{to}, v{source}, s39",
-                    f"v_lshrrev_b32_e32 v{to}, 16, v{to}",
-                    f"v_cndmask_b32_e32 v{to}, 0x7fff, v{to}, vcc_lo",
-                ]
+            out += [
+                f"v_bfe_u32 v68, v{x}, 16, 1",
+                f"v_bfe_u32 v69, v{y}, 16, 1",
+                f"v_cmp_o_f32_e64 s43, v{x}, v{x}",
+                f"v_cmp_o_f32_e64 s44, v{y}, v{y}",
+                f"v_add3_u32 v68, v68, v{x}, s39",
+                f"v_add3_u32 v69, v69, v{y}, s39",
+                "v_lshrrev_b32_e32 v68, 16, v68",
+                "v_lshrrev_b32_e32 v69, 16, v69",
+                "v_cndmask_b32_e64 v68, 0x7fff, v68, s43",
+                "v_cndmask_b32_e64 v69, 0x7fff, v69, s44",
+            ]
             out += [
                 "buffer_store_b16 v68, v66, s[20:23], 0 offen",
                 "buffer_store_b16 v69, v67, s[20:23], 0 offen offset:32",

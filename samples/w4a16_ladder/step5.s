@@ -45,7 +45,9 @@ _triton_w4a16_skinny_fmt_kernel:
 // codes) of W's row thread / 4.
 	v_lshlrev_b32_e32 v37, 4, v0
 	v_lshlrev_b32_e32 v61, 1, v0
+	s_delay_alu instid0(VALU_DEP_1)
 	v_and_b32_e32 v61, 48, v61
+	s_delay_alu instid0(VALU_DEP_1)
 	v_xor_b32_e32 v37, v37, v61                                     // (row 64 + chunk 16) ^ swizzle
 
 // Lane % 16 is the fragment's row: 32 (wave / 2) + lane % 16 of A, 32 (wave % 2) + lane % 16 of B.
@@ -55,7 +57,9 @@ _triton_w4a16_skinny_fmt_kernel:
 	v_lshl_or_b32 v63, v63, 5, v62
 	v_lshl_or_b32 v64, v64, 5, v62
 	v_bfe_u32 v62, v0, 1, 2                                         // row / 2 % 4: the same for both
+	s_delay_alu instid0(VALU_DEP_1)
 	v_lshlrev_b32_e32 v62, 4, v62
+	s_delay_alu instid0(VALU_DEP_1)
 	v_lshl_or_b32 v38, v63, 6, v62
 	v_lshl_or_b32 v42, v64, 6, v62
 	v_xor_b32_e32 v39, 16, v38
@@ -70,6 +74,7 @@ _triton_w4a16_skinny_fmt_kernel:
 	v_lshrrev_b32_e32 v61, 2, v0
 	v_and_b32_e32 v62, 3, v0
 	v_add_nc_u32_e32 v63, s2, v61                                   // row of A
+	s_delay_alu instid0(VALU_DEP_1)
 	v_add_nc_u32_e32 v64, 64, v63
 	v_add_nc_u32_e32 v65, s3, v61                                   // row of W
 	s_waitcnt lgkmcnt(0)
@@ -103,9 +108,13 @@ _triton_w4a16_skinny_fmt_kernel:
 
 // 2^32 / group size, a little less, for the division in the loop
 	v_cvt_f32_u32_e32 v61, s30
+	s_delay_alu instid0(VALU_DEP_1)
 	v_rcp_iflag_f32_e32 v61, v61
+	s_delay_alu instid0(TRANS32_DEP_1)
 	v_mul_f32_e32 v61, 0x4f7ffffe, v61
+	s_delay_alu instid0(VALU_DEP_1)
 	v_cvt_u32_f32_e32 v61, v61
+	s_delay_alu instid0(VALU_DEP_1)
 	v_readfirstlane_b32 s32, v61
 	s_mov_b32 s35, 15
 	s_mov_b32 s46, 0xf0000
@@ -281,11 +290,13 @@ _triton_w4a16_skinny_fmt_kernel:
 	v_lshl_or_b32 v62, v65, 5, v62
 	v_add_nc_u32_e32 v63, s2, v63                                   // row
 	v_add_nc_u32_e32 v62, s3, v62                                   // column
+	s_delay_alu instid0(VALU_DEP_1)
 	v_add_nc_u32_e32 v64, 16, v62
 	v_cmp_gt_i32_e64 s48, s25, v62
 	v_cmp_gt_i32_e64 s49, s25, v64
 	s_lshl_b32 s38, s25, 1                                          // bytes of a row
 	v_mul_lo_u32 v65, v63, s38
+	s_delay_alu instid0(VALU_DEP_1)
 	v_lshl_add_u32 v65, v62, 1, v65
 	s_lshl_b32 s38, s38, 1                                          // of two
 	s_movk_i32 s39, 0x7fff
@@ -296,15 +307,15 @@ _triton_w4a16_skinny_fmt_kernel:
 	v_cndmask_b32_e64 v66, 0x80000000, v65, s41
 	v_cndmask_b32_e64 v67, 0x80000000, v65, s42
 	v_bfe_u32 v68, v1, 16, 1
-	v_cmp_o_f32_e32 vcc_lo, v1, v1
-	v_add3_u32 v68, v68, v1, s39
-	v_lshrrev_b32_e32 v68, 16, v68
-	v_cndmask_b32_e32 v68, 0x7fff, v68, vcc_lo
 	v_bfe_u32 v69, v9, 16, 1
-	v_cmp_o_f32_e32 vcc_lo, v9, v9
+	v_cmp_o_f32_e64 s43, v1, v1
+	v_cmp_o_f32_e64 s44, v9, v9
+	v_add3_u32 v68, v68, v1, s39
 	v_add3_u32 v69, v69, v9, s39
+	v_lshrrev_b32_e32 v68, 16, v68
 	v_lshrrev_b32_e32 v69, 16, v69
-	v_cndmask_b32_e32 v69, 0x7fff, v69, vcc_lo
+	v_cndmask_b32_e64 v68, 0x7fff, v68, s43
+	v_cndmask_b32_e64 v69, 0x7fff, v69, s44
 	buffer_store_b16 v68, v66, s[20:23], 0 offen
 	buffer_store_b16 v69, v67, s[20:23], 0 offen offset:32
 	v_add_nc_u32_e32 v63, 2, v63
@@ -316,15 +327,15 @@ _triton_w4a16_skinny_fmt_kernel:
 	v_cndmask_b32_e64 v66, 0x80000000, v65, s41
 	v_cndmask_b32_e64 v67, 0x80000000, v65, s42
 	v_bfe_u32 v68, v2, 16, 1
-	v_cmp_o_f32_e32 vcc_lo, v2, v2
-	v_add3_u32 v68, v68, v2, s39
-	v_lshrrev_b32_e32 v68, 16, v68
-	v_cndmask_b32_e32 v68, 0x7fff, v68, vcc_lo
 	v_bfe_u32 v69, v10, 16, 1
-	v_cmp_o_f32_e32 vcc_lo, v10, v10
+	v_cmp_o_f32_e64 s43, v2, v2
+	v_cmp_o_f32_e64 s44, v10, v10
+	v_add3_u32 v68, v68, v2, s39
 	v_add3_u32 v69, v69, v10, s39
+	v_lshrrev_b32_e32 v68, 16, v68
 	v_lshrrev_b32_e32 v69, 16, v69
-	v_cndmask_b32_e32 v69, 0x7fff, v69, vcc_lo
+	v_cndmask_b32_e64 v68, 0x7fff, v68, s43
+	v_cndmask_b32_e64 v69, 0x7fff, v69, s44
 	buffer_store_b16 v68, v66, s[20:23], 0 offen
 	buffer_store_b16 v69, v67, s[20:23], 0 offen offset:32
 	v_add_nc_u32_e32 v63, 2, v63
@@ -336,15 +347,15 @@ _triton_w4a16_skinny_fmt_kernel:
 	v_cndmask_b32_e64 v66, 0x80000000, v65, s41
 	v_cndmask_b32_e64 v67, 0x80000000, v65, s42
 	v_bfe_u32 v68, v3, 16, 1
-	v_cmp_o_f32_e32 vcc_lo, v3, v3
-	v_add3_u32 v68, v68, v3, s39
-	v_lshrrev_b32_e32 v68, 16, v68
-	v_cndmask_b32_e32 v68, 0x7fff, v68, vcc_lo
 	v_bfe_u32 v69, v11, 16, 1
-	v_cmp_o_f32_e32 vcc_lo, v11, v11
+	v_cmp_o_f32_e64 s43, v3, v3
+	v_cmp_o_f32_e64 s44, v11, v11
+	v_add3_u32 v68, v68, v3, s39
 	v_add3_u32 v69, v69, v11, s39
+	v_lshrrev_b32_e32 v68, 16, v68
 	v_lshrrev_b32_e32 v69, 16, v69
-	v_cndmask_b32_e32 v69, 0x7fff, v69, vcc_lo
+	v_cndmask_b32_e64 v68, 0x7fff, v68, s43
+	v_cndmask_b32_e64 v69, 0x7fff, v69, s44
 	buffer_store_b16 v68, v66, s[20:23], 0 offen
 	buffer_store_b16 v69, v67, s[20:23], 0 offen offset:32
 	v_add_nc_u32_e32 v63, 2, v63
@@ -356,15 +367,15 @@ _triton_w4a16_skinny_fmt_kernel:
 	v_cndmask_b32_e64 v66, 0x80000000, v65, s41
 	v_cndmask_b32_e64 v67, 0x80000000, v65, s42
 	v_bfe_u32 v68, v4, 16, 1
-	v_cmp_o_f32_e32 vcc_lo, v4, v4
-	v_add3_u32 v68, v68, v4, s39
-	v_lshrrev_b32_e32 v68, 16, v68
-	v_cndmask_b32_e32 v68, 0x7fff, v68, vcc_lo
 	v_bfe_u32 v69, v12, 16, 1
-	v_cmp_o_f32_e32 vcc_lo, v12, v12
+	v_cmp_o_f32_e64 s43, v4, v4
+	v_cmp_o_f32_e64 s44, v12, v12
+	v_add3_u32 v68, v68, v4, s39
 	v_add3_u32 v69, v69, v12, s39
+	v_lshrrev_b32_e32 v68, 16, v68
 	v_lshrrev_b32_e32 v69, 16, v69
-	v_cndmask_b32_e32 v69, 0x7fff, v69, vcc_lo
+	v_cndmask_b32_e64 v68, 0x7fff, v68, s43
+	v_cndmask_b32_e64 v69, 0x7fff, v69, s44
 	buffer_store_b16 v68, v66, s[20:23], 0 offen
 	buffer_store_b16 v69, v67, s[20:23], 0 offen offset:32
 	v_add_nc_u32_e32 v63, 2, v63
@@ -376,15 +387,15 @@ _triton_w4a16_skinny_fmt_kernel:
 	v_cndmask_b32_e64 v66, 0x80000000, v65, s41
 	v_cndmask_b32_e64 v67, 0x80000000, v65, s42
 	v_bfe_u32 v68, v5, 16, 1
-	v_cmp_o_f32_e32 vcc_lo, v5, v5
-	v_add3_u32 v68, v68, v5, s39
-	v_lshrrev_b32_e32 v68, 16, v68
-	v_cndmask_b32_e32 v68, 0x7fff, v68, vcc_lo
 	v_bfe_u32 v69, v13, 16, 1
-	v_cmp_o_f32_e32 vcc_lo, v13, v13
+	v_cmp_o_f32_e64 s43, v5, v5
+	v_cmp_o_f32_e64 s44, v13, v13
+	v_add3_u32 v68, v68, v5, s39
 	v_add3_u32 v69, v69, v13, s39
+	v_lshrrev_b32_e32 v68, 16, v68
 	v_lshrrev_b32_e32 v69, 16, v69
-	v_cndmask_b32_e32 v69, 0x7fff, v69, vcc_lo
+	v_cndmask_b32_e64 v68, 0x7fff, v68, s43
+	v_cndmask_b32_e64 v69, 0x7fff, v69, s44
 	buffer_store_b16 v68, v66, s[20:23], 0 offen
 	buffer_store_b16 v69, v67, s[20:23], 0 offen offset:32
 	v_add_nc_u32_e32 v63, 2, v63
@@ -396,15 +407,15 @@ _triton_w4a16_skinny_fmt_kernel:
 	v_cndmask_b32_e64 v66, 0x80000000, v65, s41
 	v_cndmask_b32_e64 v67, 0x80000000, v65, s42
 	v_bfe_u32 v68, v6, 16, 1
-	v_cmp_o_f32_e32 vcc_lo, v6, v6
-	v_add3_u32 v68, v68, v6, s39
-	v_lshrrev_b32_e32 v68, 16, v68
-	v_cndmask_b32_e32 v68, 0x7fff, v68, vcc_lo
 	v_bfe_u32 v69, v14, 16, 1
-	v_cmp_o_f32_e32 vcc_lo, v14, v14
+	v_cmp_o_f32_e64 s43, v6, v6
+	v_cmp_o_f32_e64 s44, v14, v14
+	v_add3_u32 v68, v68, v6, s39
 	v_add3_u32 v69, v69, v14, s39
+	v_lshrrev_b32_e32 v68, 16, v68
 	v_lshrrev_b32_e32 v69, 16, v69
-	v_cndmask_b32_e32 v69, 0x7fff, v69, vcc_lo
+	v_cndmask_b32_e64 v68, 0x7fff, v68, s43
+	v_cndmask_b32_e64 v69, 0x7fff, v69, s44
 	buffer_store_b16 v68, v66, s[20:23], 0 offen
 	buffer_store_b16 v69, v67, s[20:23], 0 offen offset:32
 	v_add_nc_u32_e32 v63, 2, v63
@@ -416,15 +427,15 @@ _triton_w4a16_skinny_fmt_kernel:
 	v_cndmask_b32_e64 v66, 0x80000000, v65, s41
 	v_cndmask_b32_e64 v67, 0x80000000, v65, s42
 	v_bfe_u32 v68, v7, 16, 1
-	v_cmp_o_f32_e32 vcc_lo, v7, v7
-	v_add3_u32 v68, v68, v7, s39
-	v_lshrrev_b32_e32 v68, 16, v68
-	v_cndmask_b32_e32 v68, 0x7fff, v68, vcc_lo
 	v_bfe_u32 v69, v15, 16, 1
-	v_cmp_o_f32_e32 vcc_lo, v15, v15
+	v_cmp_o_f32_e64 s43, v7, v7
+	v_cmp_o_f32_e64 s44, v15, v15
+	v_add3_u32 v68, v68, v7, s39
 	v_add3_u32 v69, v69, v15, s39
+	v_lshrrev_b32_e32 v68, 16, v68
 	v_lshrrev_b32_e32 v69, 16, v69
-	v_cndmask_b32_e32 v69, 0x7fff, v69, vcc_lo
+	v_cndmask_b32_e64 v68, 0x7fff, v68, s43
+	v_cndmask_b32_e64 v69, 0x7fff, v69, s44
 	buffer_store_b16 v68, v66, s[20:23], 0 offen
 	buffer_store_b16 v69, v67, s[20:23], 0 offen offset:32
 	v_add_nc_u32_e32 v63, 2, v63
@@ -436,15 +447,15 @@ _triton_w4a16_skinny_fmt_kernel:
 	v_cndmask_b32_e64 v66, 0x80000000, v65, s41
 	v_cndmask_b32_e64 v67, 0x80000000, v65, s42
 	v_bfe_u32 v68, v8, 16, 1
-	v_cmp_o_f32_e32 vcc_lo, v8, v8
-	v_add3_u32 v68, v68, v8, s39
-	v_lshrrev_b32_e32 v68, 16, v68
-	v_cndmask_b32_e32 v68, 0x7fff, v68, vcc_lo
 	v_bfe_u32 v69, v16, 16, 1
-	v_cmp_o_f32_e32 vcc_lo, v16, v16
+	v_cmp_o_f32_e64 s43, v8, v8
+	v_cmp_o_f32_e64 s44, v16, v16
+	v_add3_u32 v68, v68, v8, s39
 	v_add3_u32 v69, v69, v16, s39
+	v_lshrrev_b32_e32 v68, 16, v68
 	v_lshrrev_b32_e32 v69, 16, v69
-	v_cndmask_b32_e32 v69, 0x7fff, v69, vcc_lo
+	v_cndmask_b32_e64 v68, 0x7fff, v68, s43
+	v_cndmask_b32_e64 v69, 0x7fff, v69, s44
 	buffer_store_b16 v68, v66, s[20:23], 0 offen
 	buffer_store_b16 v69, v67, s[20:23], 0 offen offset:32
 	v_add_nc_u32_e32 v63, 2, v63
@@ -456,15 +467,15 @@ _triton_w4a16_skinny_fmt_kernel:
 	v_cndmask_b32_e64 v66, 0x80000000, v65, s41
 	v_cndmask_b32_e64 v67, 0x80000000, v65, s42
 	v_bfe_u32 v68, v17, 16, 1
-	v_cmp_o_f32_e32 vcc_lo, v17, v17
-	v_add3_u32 v68, v68, v17, s39
-	v_lshrrev_b32_e32 v68, 16, v68
-	v_cndmask_b32_e32 v68, 0x7fff, v68, vcc_lo
 	v_bfe_u32 v69, v25, 16, 1
-	v_cmp_o_f32_e32 vcc_lo, v25, v25
+	v_cmp_o_f32_e64 s43, v17, v17
+	v_cmp_o_f32_e64 s44, v25, v25
+	v_add3_u32 v68, v68, v17, s39
 	v_add3_u32 v69, v69, v25, s39
+	v_lshrrev_b32_e32 v68, 16, v68
 	v_lshrrev_b32_e32 v69, 16, v69
-	v_cndmask_b32_e32 v69, 0x7fff, v69, vcc_lo
+	v_cndmask_b32_e64 v68, 0x7fff, v68, s43
+	v_cndmask_b32_e64 v69, 0x7fff, v69, s44
 	buffer_store_b16 v68, v66, s[20:23], 0 offen
 	buffer_store_b16 v69, v67, s[20:23], 0 offen offset:32
 	v_add_nc_u32_e32 v63, 2, v63
@@ -476,15 +487,15 @@ _triton_w4a16_skinny_fmt_kernel:
 	v_cndmask_b32_e64 v66, 0x80000000, v65, s41
 	v_cndmask_b32_e64 v67, 0x80000000, v65, s42
 	v_bfe_u32 v68, v18, 16, 1
-	v_cmp_o_f32_e32 vcc_lo, v18, v18
-	v_add3_u32 v68, v68, v18, s39
-	v_lshrrev_b32_e32 v68, 16, v68
-	v_cndmask_b32_e32 v68, 0x7fff, v68, vcc_lo
 	v_bfe_u32 v69, v26, 16, 1
-	v_cmp_o_f32_e32 vcc_lo, v26, v26
+	v_cmp_o_f32_e64 s43, v18, v18
+	v_cmp_o_f32_e64 s44, v26, v26
+	v_add3_u32 v68, v68, v18, s39
 	v_add3_u32 v69, v69, v26, s39
+	v_lshrrev_b32_e32 v68, 16, v68
 	v_lshrrev_b32_e32 v69, 16, v69
-	v_cndmask_b32_e32 v69, 0x7fff, v69, vcc_lo
+	v_cndmask_b32_e64 v68, 0x7fff, v68, s43
+	v_cndmask_b32_e64 v69, 0x7fff, v69, s44
 	buffer_store_b16 v68, v66, s[20:23], 0 offen
 	buffer_store_b16 v69, v67, s[20:23], 0 offen offset:32
 	v_add_nc_u32_e32 v63, 2, v63
@@ -496,15 +507,15 @@ _triton_w4a16_skinny_fmt_kernel:
 	v_cndmask_b32_e64 v66, 0x80000000, v65, s41
 	v_cndmask_b32_e64 v67, 0x80000000, v65, s42
 	v_bfe_u32 v68, v19, 16, 1
-	v_cmp_o_f32_e32 vcc_lo, v19, v19
-	v_add3_u32 v68, v68, v19, s39
-	v_lshrrev_b32_e32 v68, 16, v68
-	v_cndmask_b32_e32 v68, 0x7fff, v68, vcc_lo
 	v_bfe_u32 v69, v27, 16, 1
-	v_cmp_o_f32_e32 vcc_lo, v27, v27
+	v_cmp_o_f32_e64 s43, v19, v19
+	v_cmp_o_f32_e64 s44, v27, v27
+	v_add3_u32 v68, v68, v19, s39
 	v_add3_u32 v69, v69, v27, s39
+	v_lshrrev_b32_e32 v68, 16, v68
 	v_lshrrev_b32_e32 v69, 16, v69
-	v_cndmask_b32_e32 v69, 0x7fff, v69, vcc_lo
+	v_cndmask_b32_e64 v68, 0x7fff, v68, s43
+	v_cndmask_b32_e64 v69, 0x7fff, v69, s44
 	buffer_store_b16 v68, v66, s[20:23], 0 offen
 	buffer_store_b16 v69, v67, s[20:23], 0 offen offset:32
 	v_add_nc_u32_e32 v63, 2, v63
@@ -516,15 +527,15 @@ _triton_w4a16_skinny_fmt_kernel:
 	v_cndmask_b32_e64 v66, 0x80000000, v65, s41
 	v_cndmask_b32_e64 v67, 0x80000000, v65, s42
 	v_bfe_u32 v68, v20, 16, 1
-	v_cmp_o_f32_e32 vcc_lo, v20, v20
-	v_add3_u32 v68, v68, v20, s39
-	v_lshrrev_b32_e32 v68, 16, v68
-	v_cndmask_b32_e32 v68, 0x7fff, v68, vcc_lo
 	v_bfe_u32 v69, v28, 16, 1
-	v_cmp_o_f32_e32 vcc_lo, v28, v28
+	v_cmp_o_f32_e64 s43, v20, v20
+	v_cmp_o_f32_e64 s44, v28, v28
+	v_add3_u32 v68, v68, v20, s39
 	v_add3_u32 v69, v69, v28, s39
+	v_lshrrev_b32_e32 v68, 16, v68
 	v_lshrrev_b32_e32 v69, 16, v69
-	v_cndmask_b32_e32 v69, 0x7fff, v69, vcc_lo
+	v_cndmask_b32_e64 v68, 0x7fff, v68, s43
+	v_cndmask_b32_e64 v69, 0x7fff, v69, s44
 	buffer_store_b16 v68, v66, s[20:23], 0 offen
 	buffer_store_b16 v69, v67, s[20:23], 0 offen offset:32
 	v_add_nc_u32_e32 v63, 2, v63
@@ -536,15 +547,15 @@ _triton_w4a16_skinny_fmt_kernel:
 	v_cndmask_b32_e64 v66, 0x80000000, v65, s41
 	v_cndmask_b32_e64 v67, 0x80000000, v65, s42
 	v_bfe_u32 v68, v21, 16, 1
-	v_cmp_o_f32_e32 vcc_lo, v21, v21
-	v_add3_u32 v68, v68, v21, s39
-	v_lshrrev_b32_e32 v68, 16, v68
-	v_cndmask_b32_e32 v68, 0x7fff, v68, vcc_lo
 	v_bfe_u32 v69, v29, 16, 1
-	v_cmp_o_f32_e32 vcc_lo, v29, v29
+	v_cmp_o_f32_e64 s43, v21, v21
+	v_cmp_o_f32_e64 s44, v29, v29
+	v_add3_u32 v68, v68, v21, s39
 	v_add3_u32 v69, v69, v29, s39
+	v_lshrrev_b32_e32 v68, 16, v68
 	v_lshrrev_b32_e32 v69, 16, v69
-	v_cndmask_b32_e32 v69, 0x7fff, v69, vcc_lo
+	v_cndmask_b32_e64 v68, 0x7fff, v68, s43
+	v_cndmask_b32_e64 v69, 0x7fff, v69, s44
 	buffer_store_b16 v68, v66, s[20:23], 0 offen
 	buffer_store_b16 v69, v67, s[20:23], 0 offen offset:32
 	v_add_nc_u32_e32 v63, 2, v63
@@ -556,15 +567,15 @@ _triton_w4a16_skinny_fmt_kernel:
 	v_cndmask_b32_e64 v66, 0x80000000, v65, s41
 	v_cndmask_b32_e64 v67, 0x80000000, v65, s42
 	v_bfe_u32 v68, v22, 16, 1
-	v_cmp_o_f32_e32 vcc_lo, v22, v22
-	v_add3_u32 v68, v68, v22, s39
-	v_lshrrev_b32_e32 v68, 16, v68
-	v_cndmask_b32_e32 v68, 0x7fff, v68, vcc_lo
 	v_bfe_u32 v69, v30, 16, 1
-	v_cmp_o_f32_e32 vcc_lo, v30, v30
+	v_cmp_o_f32_e64 s43, v22, v22
+	v_cmp_o_f32_e64 s44, v30, v30
+	v_add3_u32 v68, v68, v22, s39
 	v_add3_u32 v69, v69, v30, s39
+	v_lshrrev_b32_e32 v68, 16, v68
 	v_lshrrev_b32_e32 v69, 16, v69
-	v_cndmask_b32_e32 v69, 0x7fff, v69, vcc_lo
+	v_cndmask_b32_e64 v68, 0x7fff, v68, s43
+	v_cndmask_b32_e64 v69, 0x7fff, v69, s44
 	buffer_store_b16 v68, v66, s[20:23], 0 offen
 	buffer_store_b16 v69, v67, s[20:23], 0 offen offset:32
 	v_add_nc_u32_e32 v63, 2, v63
@@ -576,15 +587,15 @@ _triton_w4a16_skinny_fmt_kernel:
 	v_cndmask_b32_e64 v66, 0x80000000, v65, s41
 	v_cndmask_b32_e64 v67, 0x80000000, v65, s42
 	v_bfe_u32 v68, v23, 16, 1
-	v_cmp_o_f32_e32 vcc_lo, v23, v23
-	v_add3_u32 v68, v68, v23, s39
-	v_lshrrev_b32_e32 v68, 16, v68
-	v_cndmask_b32_e32 v68, 0x7fff, v68, vcc_lo
 	v_bfe_u32 v69, v31, 16, 1
-	v_cmp_o_f32_e32 vcc_lo, v31, v31
+	v_cmp_o_f32_e64 s43, v23, v23
+	v_cmp_o_f32_e64 s44, v31, v31
+	v_add3_u32 v68, v68, v23, s39
 	v_add3_u32 v69, v69, v31, s39
+	v_lshrrev_b32_e32 v68, 16, v68
 	v_lshrrev_b32_e32 v69, 16, v69
-	v_cndmask_b32_e32 v69, 0x7fff, v69, vcc_lo
+	v_cndmask_b32_e64 v68, 0x7fff, v68, s43
+	v_cndmask_b32_e64 v69, 0x7fff, v69, s44
 	buffer_store_b16 v68, v66, s[20:23], 0 offen
 	buffer_store_b16 v69, v67, s[20:23], 0 offen offset:32
 	v_add_nc_u32_e32 v63, 2, v63
@@ -596,15 +607,15 @@ _triton_w4a16_skinny_fmt_kernel:
 	v_cndmask_b32_e64 v66, 0x80000000, v65, s41
 	v_cndmask_b32_e64 v67, 0x80000000, v65, s42
 	v_bfe_u32 v68, v24, 16, 1
-	v_cmp_o_f32_e32 vcc_lo, v24, v24
-	v_add3_u32 v68, v68, v24, s39
-	v_lshrrev_b32_e32 v68, 16, v68
-	v_cndmask_b32_e32 v68, 0x7fff, v68, vcc_lo
 	v_bfe_u32 v69, v32, 16, 1
-	v_cmp_o_f32_e32 vcc_lo, v32, v32
+	v_cmp_o_f32_e64 s43, v24, v24
+	v_cmp_o_f32_e64 s44, v32, v32
+	v_add3_u32 v68, v68, v24, s39
 	v_add3_u32 v69, v69, v32, s39
+	v_lshrrev_b32_e32 v68, 16, v68
 	v_lshrrev_b32_e32 v69, 16, v69
-	v_cndmask_b32_e32 v69, 0x7fff, v69, vcc_lo
+	v_cndmask_b32_e64 v68, 0x7fff, v68, s43
+	v_cndmask_b32_e64 v69, 0x7fff, v69, s44
 	buffer_store_b16 v68, v66, s[20:23], 0 offen
 	buffer_store_b16 v69, v67, s[20:23], 0 offen offset:32
 	s_nop 0
