@@ -34,6 +34,7 @@ class LdsAccess:
     atomic: bool
     dma: bool
     operation: Operation | None = None  #: its entry on the wait counters
+    region: int = -1  #: row of the barrier that its wave passed last, -1 before the first
     fresh: bool = False  #: a read of bytes that no wave had written yet
 
     @property

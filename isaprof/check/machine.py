@@ -77,11 +77,12 @@ class CheckMachine(Machine):
     def _mark_written(self, memory: CheckedMemory) -> None:
         """What the host filled: everything but outputs, scratch memory and padding."""
         operands = {o.name: o for o in self.launch.operands}
+        memory.host_wrote = np.zeros(memory.bytes.size, np.bool_)
         for s in memory.segments:
-            at = s.base - memory.base
+            here = slice(s.base - memory.base, s.end - memory.base)
             o = operands.get(s.name)
-            memory.written[at : at + s.size] = True if o is None else filled(o, self.launch)
-        memory.host_wrote = memory.written.copy()
+            memory.host_wrote[here] = True if o is None else filled(o, self.launch)
+            memory.written[here] = memory.host_wrote[here]
 
     def start_workgroup(self, wg: Dim3, traced: bool) -> Workgroup:
         group = super().start_workgroup(wg, traced)

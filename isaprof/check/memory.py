@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from isaprof.sim.memory import LDS, Memory, Segment, gather, scatter
 
 #: bytes of nobody between two operands: what goes wrong by less cannot reach the next one
-GUARD = 1 << 24
+GUARD = 1 << 22
 
 Vec = NDArray[Any]
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from isaprof.check.memory import CheckedLDS
     from isaprof.sim.functional import Machine
 
+#: pairs of instructions that are listed for one missing barrier
+MAX_PAIRS = 64
 #: where a value that nobody wrote lies: ("v", row), ("s", slot), ("scc",), ("lds",), ("memory", name)
 Origin = tuple[Any, ...]
 
@@ -38,8 +40,8 @@ class Monitor(GlobalRules):
         #: where a value that nobody wrote came from -> keys of the findings about it
         self.origins: dict[Origin, list[tuple[Any, ...]]] = {}
         self._lds_now: list[LdsAccess] = []
-        #: findings that are part of another one
         self.indexed: Instruction | None = None  #: the first that makes VGPR numbers depend on something
+        #: findings that are part of another one
         self.explained: set[tuple[Any, ...]] = set()
         self._mask = 0
         #: barriers that a wait for LDS would have to stand before: (wave's row of the barrier) by signal
@@ -113,6 +115,7 @@ class Monitor(GlobalRules):
                 shadow.signalled += 1
             if ins.base in ("s_barrier", "s_barrier_wait"):
                 shadow.passed += 1
+                shadow.region = row
 
     # -- wait counters ------------------------------------------------------------------------
     def _in_flight(self, w: CheckedWave, ins: Instruction, uses: list[Use]) -> None:
@@ -228,7 +231,7 @@ class Monitor(GlobalRules):
         ins = self.instructions[self.row]
         dma = ins.mem is not None and ins.mem.lds_dma
         a = LdsAccess(self.row, w.id_in_wg, w.shadow.passed, w.shadow.signalled, write, atomic, dma)
-        a.fresh = fresh
+        a.fresh, a.region = fresh, w.shadow.region
         for clash in lds.shadow.access(a, offsets, nbytes):
             self._clash(clash, offsets)
         self._lds_now.append(a)
@@ -239,22 +242,30 @@ class Monitor(GlobalRules):
         rule = "lds-dma-wait-missing" if own else "lds-race"
         if b.fresh:  # it found nothing because it came before the write: one fault, not two
             self.explained.add(("uninitialised-lds", b.row))
-        key = (rule, min(a.row, b.row), max(a.row, b.row))
+        # one barrier or wait that is missing lets many pairs of instructions meet: they are one finding
+        late_read = not own and a.passed > b.signalled and not b.write
+        key = (rule, min(a.region, b.region), max(a.region, b.region), late_read, own)
+        pair = [hex(self.instructions[x].pc) for x in sorted((a.row, b.row))]
         if self.findings.again(key):
+            pairs = self.findings.by_key[key].values["pairs"]
+            if pair not in pairs and len(pairs) < MAX_PAIRS:
+                pairs.append(pair)
             return
         other = self.place(b.row)
         bytes_ = f"LDS byte {clash.offset:#x}"
         missing, why = self._remedy(b, a)
         who = "the same wave's" if own else f"wave {b.wave}'s"
-        # a read that was issued before the barrier is done in practice long before what follows it
-        late_read = not own and a.passed > b.signalled and not b.write
         lanes = np.flatnonzero((offsets <= clash.offset) & (offsets + 16 > clash.offset)).tolist()
         self.add(
+            # a read that was issued before the barrier is done, in practice, long before what follows it
             key, rule, Severity.WARNING if late_read else Severity.ERROR,
             f"this {a.kind} of {bytes_} by wave {a.wave} and {who} {b.kind} by {other} come in either order: "
             f"{why}",
             other=other, missing=missing, lanes=tuple(lanes[:1]),
-            values={"offset": clash.offset, "waves": [b.wave, a.wave], "barriers": [b.signalled, a.passed]},
+            values={
+                "offset": clash.offset, "waves": [b.wave, a.wave], "barriers": [b.signalled, a.passed],
+                "pairs": [pair],
+            },
         )  # fmt: skip
 
     def _remedy(self, b: LdsAccess, a: LdsAccess) -> tuple[str | None, str]:

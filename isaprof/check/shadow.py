@@ -23,7 +23,18 @@ class WaveShadow:
     barriers. ``path`` is what the wave executed, as listing rows.
     """
 
-    __slots__ = ("flight", "indexing", "monitor", "passed", "path", "rows", "scc", "signalled", "slots")
+    __slots__ = (
+        "flight",
+        "indexing",
+        "monitor",
+        "passed",
+        "path",
+        "region",
+        "rows",
+        "scc",
+        "signalled",
+        "slots",
+    )
 
     def __init__(
         self, monitor: Monitor, replay: Replay, rows: NDArray[np.bool_], slots: NDArray[np.bool_]
@@ -32,6 +43,7 @@ class WaveShadow:
         self.rows, self.slots, self.scc = rows, slots, False
         self.flight = Flight(replay)
         self.passed = self.signalled = 0
+        self.region = -1  #: row of the barrier passed last
         self.path: list[int] = []
         self.indexing = False  #: VGPR numbers do not name registers at the moment
 

@@ -98,6 +98,9 @@ def _print(group: list[Finding]) -> None:
     print(clean(f"  {f.message}"))
     if len(group) > 1:
         print("  also at " + ", ".join(f"{g.place.pc:#x}" for g in group[1:] if g.place is not None))
+    if len(pairs := f.values.get("pairs", ())) > 1:
+        shown = ", ".join(" and ".join(p) for p in pairs[1:_LANES])
+        print(f"  also {shown}" + (f" and {len(pairs) - _LANES} more pairs" if len(pairs) > _LANES else ""))
     if f.source:
         print(clean(f"  rule from: {f.source}"))
     print()
