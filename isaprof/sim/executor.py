@@ -21,10 +21,10 @@ def lower_instruction(ins: Instruction, ctx: Context) -> Step:
     from isaprof.sim.lower.lanes import lower_special
     from isaprof.sim.lower.lds import lower_lds
     from isaprof.sim.lower.matrix import is_matrix, lower_matrix
-    from isaprof.sim.lower.salu import lower_salu
+    from isaprof.sim.lower.salu import lower_pseudo_scalar, lower_salu
     from isaprof.sim.lower.scaled import lower_scaled
     from isaprof.sim.lower.smem import lower_smem
-    from isaprof.sim.lower.valu import lower_valu
+    from isaprof.sim.lower.valu import lower_valu, with_op_sel
     from isaprof.sim.lower.vmem import lower_vmem
 
     base = ins.base
@@ -39,7 +39,10 @@ def lower_instruction(ins: Instruction, ctx: Context) -> Step:
         if base.startswith("v_"):
             if is_matrix(base):
                 return lower_matrix(ins, ctx)
-            return lower_special(ins, ctx) or lower_scaled(ins, ctx) or lower_valu(ins, ctx)
+            scalar = lower_pseudo_scalar(ins, ctx)
+            if scalar is not None:
+                return scalar
+            return lower_special(ins, ctx) or lower_scaled(ins, ctx) or lower_valu(with_op_sel(ins, ctx), ctx)
         if base.startswith("ds_"):
             return lower_lds(ins, ctx)
         if base.startswith("buffer_"):

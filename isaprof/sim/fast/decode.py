@@ -26,6 +26,7 @@ from isaprof.sim.lower.control import NO_EFFECT, is_cluster_barrier
 from isaprof.sim.lower.matrix import is_matrix
 from isaprof.sim.lower.operands import constant_bits, scalar_getter, scalar_slot
 from isaprof.sim.lower.salu import _SOPK, _typed
+from isaprof.sim.lower.valu import with_op_sel
 from isaprof.sim.semantics.salu import TABLE
 from isaprof.sim.state import NULL
 
@@ -140,10 +141,12 @@ class Decoder:
             if base.startswith(("s_load_", "s_buffer_load_", "s_scratch_load_")):
                 return memory_ops.smem(self, ins)
             return self._salu(ins)
+        if base.startswith("v_s_"):
+            return None
         if base.startswith("v_"):
             if is_matrix(base):
                 return matrix(self, ins)
-            return special(self, ins) or vector(self, ins)
+            return special(self, ins) or vector(self, with_op_sel(ins, self.ctx))
         if base.startswith("ds_"):
             return memory_ops.lds(self, ins)
         if base.startswith("buffer_"):

@@ -188,8 +188,8 @@ def _scalar_as_type(ctx: Context, o: Operand, t: str, half: int) -> Get:
             g = scalar_getter(ctx, o, 32)
             shift = 16 * (half or o.half == "h")
         else:
-            # literals and inline integers have 16 meaningful bits; op_sel would pick the upper half
-            k = constant_bits(o, 16 if o.kind is OperandKind.FLOAT and not half else 32)
+            # 16 bits are meaningful: of a float constant op_sel's upper half is zero, of an integer its sign
+            k = constant_bits(o, 16 if o.kind is OperandKind.FLOAT else 32)
             g, shift = (lambda w: k), 16 * half
         dtype = DTYPES[t]
         return lambda w: np.uint16(g(w) >> shift & 0xFFFF).view(dtype)

@@ -17,6 +17,14 @@ from isaprof.sim.state import EXEC, Wave
 GetInt = Callable[[Wave], int]
 
 
+def lower_pseudo_scalar(ins: Instruction, ctx: Context) -> Step | None:
+    """v_s_exp_f32 and its like (gfx12): SGPR to SGPR whatever EXEC says; None when ``ins`` is none.
+
+    RDNA4 ISA, "Pseudo-scalar transcendental".
+    """
+    return _float(ins, ctx) if ins.base.startswith("v_s_") else None
+
+
 def lower_salu(ins: Instruction, ctx: Context) -> Step:
     """The step of a scalar ALU instruction; Unimplemented when no semantics are known."""
     row = TABLE.get(ins.base)
@@ -174,13 +182,13 @@ def _register(ins: Instruction, ctx: Context) -> Step | None:
 
 
 def _float(ins: Instruction, ctx: Context) -> Step | None:
-    """Scalar float instructions (gfx11.5, gfx12): the vector operation on one lane."""
-    from isaprof.sim.lower.valu import _flushes, postprocess
+    """Scalar float instructions (gfx11.5, gfx12) and v_s_*: the vector operation on one lane."""
+    from isaprof.sim.lower.valu import _flushes, _omod, postprocess
     from isaprof.sim.semantics.floats import flush
 
     base = ins.base
     compare = base.startswith("s_cmp_")
-    name = "v_" + base.removeprefix("s_")
+    name = base if base.startswith("v_s_") else "v_" + base.removeprefix("s_")
     if base == "s_cvt_hi_f32_f16":
         name = "v_cvt_f32_f16"
     sem = vector_table().get(name)
@@ -193,6 +201,7 @@ def _float(ins: Instruction, ctx: Context) -> Step | None:
     if len(srcs) != len(sem.src):
         return None
     gets = []
+    signs = [(o.abs, o.neg) for o in srcs]
     for o, t in zip(srcs, sem.src, strict=True):
         bits = int(t[1:])
         gets.append((scalar_getter(ctx, o, bits), t, np.dtype(f"u{bits // 8}")))
@@ -202,12 +211,17 @@ def _float(ins: Instruction, ctx: Context) -> Step | None:
     views: dict[str, Any] = {"f32": np.float32, "f16": np.float16, "i32": np.int32, "u32": np.uint32}
     put = None if compare else scalar_putter(operands[0], 32)
     dst = sem.dst[0]
+    clamp, scale = bool(ins.modifiers.get("clamp")), _omod(ins)
 
     def step(w: Wave) -> None:
         args = []
-        for g, t, u in gets:
+        for (g, t, u), (absolute, negative) in zip(gets, signs, strict=True):
             raw = g(w) >> shift & ((1 << 8 * u.itemsize) - 1)
             x = np.array([raw], u).view(views[t])
+            if absolute:
+                x = np.abs(x)
+            if negative:
+                x = -x
             if t in ("f32", "f16") and _flushes(w.fm, t)[0]:
                 x = flush(x)
             args.append(x)
@@ -216,7 +230,7 @@ def _float(ins: Instruction, ctx: Context) -> Step | None:
             w.scc = int(r[0])
             return
         if dst in ("f32", "f16"):
-            r = postprocess(w.fm, r, dst, None, False)
+            r = postprocess(w.fm, r, dst, scale, clamp)
         unsigned = {1: np.uint8, 2: np.uint16, 4: np.uint32}[r.dtype.itemsize]
         put(w, int(r.view(unsigned)[0]))
 

@@ -38,6 +38,24 @@ Vec = Any
 Compute = Callable[[Wave], Any]
 
 
+def with_op_sel(ins: Instruction, ctx: Context) -> Instruction:
+    """``ins`` with the OPSEL bits of its encoding, where LLVM's text has lost them.
+
+    16-bit VOP3 instructions of gfx11 and gfx12 name halves of registers (v1.h).
+    Where a bit stands for no operand, LLVM cannot print that form and prints
+    whole registers; the other bits count all the same.
+    """
+    if ctx.facts.clears_high16 or not ins.words or ins.words[0] >> 26 != 0x35 or "op_sel" in ins.modifiers:
+        return ins
+    bits = ins.words[0] >> 11 & 15
+    sem = vector_table().get(ins.base) if bits else None
+    if sem is None or not HALF & {*sem.src, *sem.dst} or any(o.half for o in ins.operands):
+        return ins
+    n = len(sem.src) - sem.accumulate - sem.implicit_vcc
+    chosen = (*(bits >> i & 1 for i in range(n)), bits >> 3)
+    return replace(ins, modifiers={**ins.modifiers, "op_sel": chosen})
+
+
 def lower_valu(ins: Instruction, ctx: Context) -> Step:
     """The step of a vector ALU instruction; Unimplemented when no semantics are known."""
     compute, commit = split_valu(ins, ctx)
