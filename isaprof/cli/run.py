@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from isaprof.errors import ExitCode
+from isaprof.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from isaprof.attribution.model import Analysis
@@ -35,9 +35,9 @@ class Show(NamedTuple):
 
 def command(
     kernel_object: Annotated[
-        Path,
+        Path | None,
         typer.Argument(metavar="KERNEL.co", help="Code object, or a file that holds some (isaprof extract)."),
-    ],
+    ] = None,
     shape: Annotated[
         str | None, typer.Option(help="Sizes of the launch file's axes: 32,32,32 or M=32,N=32,K=32.")
     ] = None,
@@ -81,8 +81,37 @@ def command(
             help="GPU (gfx1151, ...), where the file holds objects for several, or its header names none."
         ),
     ] = None,
+    co_dir: Annotated[
+        Path | None,
+        typer.Option("--co-dir", metavar="DIR", help="Instead of KERNEL.co: choose as the driver does."),
+    ] = None,
+    list_candidates: Annotated[
+        bool, typer.Option("--list", help="With --co-dir: list the candidates and why, run nothing.")
+    ] = False,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=VALUE", help="With --co-dir: only such rows of the manifest."),
+    ] = None,
+    cus: Annotated[
+        int | None, typer.Option(min=1, help="With --co-dir: compute units of the GPU to choose for.")
+    ] = None,
 ) -> int:
     """Execute a kernel, verify its output, and print the stall table."""
+    if (kernel_object is None) == (co_dir is None):
+        raise UsageError("give either KERNEL.co or --co-dir DIR")
+    if co_dir is not None:
+        from isaprof.cli.choose_object import pick_object, require, show
+
+        pick, path, facts = pick_object(co_dir, shape, where or [], cus, quiet=list_candidates)
+        if list_candidates:
+            show(pick, facts, as_json=as_json)
+            return ExitCode.OK
+        kernel_object = require(pick, path, co_dir)
+        shape = pick.shape
+        kernel = kernel or (pick.chosen.row.kernel if pick.chosen else None)
+    elif list_candidates or where or cus:
+        raise UsageError("--list, --where and --cus go with --co-dir DIR")
+    assert kernel_object is not None
     from isaprof.capture.place import default_path, may_write
     from isaprof.cli.objects import open_object
     from isaprof.launch.match import find
@@ -96,12 +125,12 @@ def command(
     resolved = find(chosen, co, origin.path, launch).resolve(shape, seed=seed)
     out = output or default_path(chosen.name, co.arch)
     may_write(out, force=force)
-    show = Show(as_json, hottest, all_lines)
+    how = Show(as_json, hottest, all_lines)
     if backend is BackendName.rocprofv3:
         co_path = out.with_suffix(".co") if origin.embedded else origin.path
         if origin.embedded and not dry_run:
             _unpack(co_path, data)
-        return _hardware(co, co_path, chosen, resolved, out, show, dry_run=dry_run, force=force)
+        return _hardware(co, co_path, chosen, resolved, out, how, dry_run=dry_run, force=force)
     from isaprof.backends.simulator import MAX_INSTRUCTIONS, Simulator
 
     simulator = Simulator(
@@ -125,7 +154,7 @@ def command(
 
     with Bar() as bar:
         raw = simulator.capture(bar.update)
-    return _finish(raw, output, show, force=force)
+    return _finish(raw, output, how, force=force)
 
 
 def _unpack(path: Path, data: bytes) -> None:

@@ -10,10 +10,11 @@ from isaprof.launch.file import LaunchFile
 MAX_AXIS = 1 << 31
 
 
-def parse_shape(file: LaunchFile, text: str | None) -> dict[str, int]:
+def parse_shape(file: LaunchFile, text: str | None, *, driver: bool = False) -> dict[str, int]:
     """Axis sizes, and those options that ``text`` names. Raises UsageError naming axis and rule broken.
 
-    The axes come in order or by name, options by name after them.
+    The axes come in order or by name, options by name after them. ``driver``:
+    an option may be -1, which leaves it to the rule of the driver.
     """
     axes = file.axes
     options = [name for name, _ in file.options]
@@ -45,7 +46,7 @@ def parse_shape(file: LaunchFile, text: str | None) -> dict[str, int]:
             raise UsageError(f"unknown axis {name!r}: {known}", kind="shape", hint=hint)
         if name in by_name:
             raise UsageError(f"axis {name} is given twice", kind="shape", hint=hint)
-        by_name[name] = _size(name, value, least=0 if name in options else 1)
+        by_name[name] = _size(name, value, least=-driver if name in options else 1)
     if in_order and by_name.keys() & set(axes):
         raise UsageError("give all axes by name or none", kind="shape", hint=hint)
     if in_order and len(in_order) != len(axes):
@@ -92,7 +93,9 @@ def _size(axis: str, text: str, least: int = 1) -> int:
     if len(text) > 12 or value > MAX_AXIS:
         raise UsageError(f"axis {axis}: {text} is too large (at most {MAX_AXIS})", kind="shape")
     if value < least:
-        raise UsageError(f"axis {axis}: {value} is {'not positive' if least else 'negative'}", kind="shape")
+        raise UsageError(
+            f"axis {axis}: {value} is {'not positive' if least == 1 else 'too small'}", kind="shape"
+        )
     return value
 
 
