@@ -146,8 +146,8 @@ GFX12: dict[str, Fact] = {
 GFX1250: dict[str, Fact] = {
     **GFX12,
     **_facts(
-        wave_sizes=wave_sizes("gfx1250"), vgpr_encoding_granule={32: 16}, kernarg_preload=True, user_sgpr_count_bits=6,
-        dynamic_vgpr_bit=None,
+        wave_sizes=wave_sizes("gfx1250"), vgpr_encoding_granule={32: 16}, kernarg_preload=True,
+        user_sgpr_count_bits=6, dynamic_vgpr_bit=None,
     ),
     **_counters(_COUNTERS_GFX1250, _MAX_GFX12 | {"asynccnt": 63, "tensorcnt": 63, "xcnt": 63}),
     "separate_wait_counters": Fact(

@@ -10,10 +10,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from isaprof import arch as tables
+from isaprof.arch.targets import wave_sizes
+from isaprof.asm.start import wave_size
 from isaprof.codeobj.elf import CodeObject
 from isaprof.isa import llvm
-from isaprof.isa.objdump import CodeRange, Reading, Row
+from isaprof.isa.objdump import CodeRange, Row, disassemble_ranges
 
 _BRANCH = re.compile(r"(s_(?:c?branch\w*|call_\w+|subvector_loop\w*)) (?:(.*), )?(-?\w+)")
 _GET_PC = re.compile(r"s_get_?pc_[bi]64 s\[(\d+):(\d+)\]")
@@ -51,38 +52,22 @@ class Code(NamedTuple):
 
 
 def read_code(co: CodeObject) -> Code:
-    """Rows of all executable sections of ``co``, in address order.
-
-    RDNA code is read with the wave size most kernels have: it decides whether
-    lane masks are one register or two, and one assembly takes one of both.
-    """
-    return code_of(co, start_reading(co))
-
-
-def start_reading(co: CodeObject) -> Reading:
-    """Start the disassembly that :func:`code_of` waits for."""
+    """Rows of all executable sections of ``co``, in address order (see :func:`wave_size`)."""
+    wave = wave_size(co)
     ranges = [CodeRange(s.address, s.data) for s in co.text]
-    return Reading(ranges, co.arch, co.labels, wave_size=_wave_size(co))
+    return code_of(co, disassemble_ranges(ranges, co.arch, co.labels, wave_size=wave), wave)
 
 
-def code_of(co: CodeObject, reading: Reading) -> Code:
-    """See :func:`read_code`."""
-    wave = _wave_size(co)
-    rows = tuple(reading.rows())
+def code_of(co: CodeObject, rows: Sequence[Row], wave: int) -> Code:
+    """What ``rows``, read for waves of ``wave`` lanes, refer to."""
     mattr = llvm.default_mattr(co.arch)
-    if wave == 64 and len(tables.wave_sizes(co.arch)) > 1:
+    if wave == 64 and len(wave_sizes(co.arch)) > 1:
         mattr = ",".join(filter(None, [mattr, "-wavefrontsize32", "+wavefrontsize64"]))
     branches = {}
     for n, (pc, _, text) in enumerate(rows):
         if text.startswith(("s_b", "s_c", "s_sub")) and (to := branch_target(pc, text)) is not None:
             branches[n] = to
-    return Code(rows, mattr, branches, _references(rows))
-
-
-def _wave_size(co: CodeObject) -> int:
-    sizes = [k.wave_size for k in co.kernels]
-    usual: int = tables.wave_sizes(co.arch)[0]
-    return max(set(sizes), key=lambda w: (sizes.count(w), w == usual)) if sizes else usual
+    return Code(tuple(rows), mattr, branches, _references(rows))
 
 
 def bare(text: str) -> str:

@@ -143,8 +143,8 @@ def disassemble_object(
     """
     from isaprof.asm.start import Started
 
-    started = Started(CodeObject.from_bytes(data, path=path, arch=arch))
-    return finish(started, read_layout(data, path), path)
+    started = Started(data, path, arch)
+    return finish(started, read_layout(started.image, path), path)
 
 
 def finish(

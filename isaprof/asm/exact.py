@@ -30,7 +30,7 @@ from isaprof.isa.objdump import CodeRange, Row, disassemble_ranges
 _MAX_TRIES = 8
 _SLOT = 32  #: bytes for one instruction in :func:`_encodings`; the longest has 20
 _FILLER = 0xA5
-_VOP3 = frozenset({0x33, 0x34, 0x35})  #: top six bits: VOP3P of gfx10 and later, VOP3
+_VOP3 = frozenset({0x33, 0x34, 0x35})  #: top six bits: VOP3P of gfx10 and later, VOP3, VOP3P of gfx9
 _SRC2 = 0x1FF << 18
 #: packed instructions of two sources
 _PACKED_PAIRS = ("v_pk_mul_", "v_pk_add_")
@@ -46,7 +46,11 @@ def settle(draft: Draft, meanwhile: Callable[[], object] | None = None) -> Disas
     rows = draft.code.rows
     # what objdump itself calls invalid has no text; the assembler need not be asked
     keep = {n: word_line(r) for n, r in enumerate(rows) if "Invalid" in r[2] and not r[2].startswith(".long")}
-    expected = {n: line for n, r in enumerate(rows) if n not in keep and (line := _expected(r))}
+    expected = {
+        n: line
+        for n, r in enumerate(rows)
+        if r[1][0] >> 26 in _VOP3 and len(r[1]) > 1 and n not in keep and (line := _expected(r))
+    }
     bits = len(expected)
     before = how = Choices({**keep, **expected})
     checked_alone = False

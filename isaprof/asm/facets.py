@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from isaprof.asm.layout import LINKER_SECTIONS, FullSymbol, Layout, read_layout
 from isaprof.codeobj.descriptor import SIZE as DESCRIPTOR_SIZE
 from isaprof.codeobj.elf import CodeObject
-from isaprof.codeobj.image import read_image
+from isaprof.codeobj.image import Image, read_image
 
 Symbol = tuple[str, str, int, int, str, str, str]  #: name, section, offset, size, type, binding, visibility
 
@@ -36,15 +36,17 @@ class Facets(NamedTuple):
     symbols: Counter[Symbol]
     dynamic: Counter[Symbol]
     relocations: Counter[tuple[int, str, str]]  #: type, place, what it points to
-    reported: Mapping[str, Any] = {}  # noqa: RUF012
+    reported: Mapping[str, Any] = {}
 
 
 def read_facets(data: bytes, *, path: str | PathLike[str] | None = None, arch: str | None = None) -> Facets:
     """Take ``data`` apart; BadInput as :class:`~isaprof.codeobj.elf.CodeObject`."""
-    return facets_of(CodeObject.from_bytes(data, path=path, arch=arch), read_layout(data, path))
+    image = read_image(data, path)
+    co = CodeObject.of_image(image, data, path=path, arch=arch)
+    return facets_of(co, read_layout(image, path), image)
 
 
-def facets_of(co: CodeObject, layout: Layout) -> Facets:
+def facets_of(co: CodeObject, layout: Layout, image: Image) -> Facets:
     """The same for an object and its layout as read already."""
     places = {s.name: bytearray(s.data) for s in layout.sections}
     descriptors: dict[str, bytes] = {}
@@ -89,7 +91,7 @@ def facets_of(co: CodeObject, layout: Layout) -> Facets:
         Counter() if layout.stripped else _symbols(layout, layout.symbols),
         _symbols(layout, layout.dynamic),
         relocations,
-        _reported(co.file, layout, co.path),
+        _reported(co.file, layout, image),
     )
 
 
@@ -115,14 +117,14 @@ def _symbols(layout: Layout, symbols: tuple[FullSymbol, ...]) -> Counter[Symbol]
     )  # fmt: skip
 
 
-def _reported(data: bytes, layout: Layout, path: str | PathLike[str] | None) -> dict[str, Any]:
+def _reported(data: bytes, layout: Layout, image: Image) -> dict[str, Any]:
     """Facts that vary with the linker, and sections that are not loaded."""
     out: dict[str, Any] = {
         "file_size": len(data),
         "section_addresses": {s.name: s.address for s in layout.sections},
         "not_loaded": dict(layout.not_carried),
     }
-    tables = read_image(data, path).tables
+    tables = image.tables
     if tables is not None:
         out["linker_tables"] = {s.name: s.size for s in tables.sections if s.name in LINKER_SECTIONS}
         comment = next((s.data for s in tables.sections if s.name == ".comment"), b"")

@@ -29,7 +29,7 @@ from isaprof.codeobj.tables import SHT_RELA, SHT_SYMTAB, read_tables
 from isaprof.errors import BadInput
 from isaprof.isa import llvm
 
-_FACT = re.compile(r"^[ \t]*[;#/]+[ \t]*isaprof\.([a-z_]+)[ \t]*[:=][ \t]*([^\n]*?)[ \t\r]*$", re.M)
+_FACT = re.compile(r"[ \t]*[;#/]+[ \t]*isaprof\.([a-z_]+)[ \t]*[:=][ \t]*([^\n]*?)[ \t\r]*$")
 _TARGET = re.compile(r'^[ \t]*\.amdgcn_target[ \t]+"([^"\n]+)"', re.M)
 _BITS = re.compile(r"; isaprof\.bits((?: \d+:0x[0-9a-f]{1,8}->0x[0-9a-f]{1,8})+)[ \t\r]*$")
 _ONE = re.compile(r" (\d+):0x([0-9a-f]+)->0x([0-9a-f]+)")
@@ -68,8 +68,16 @@ def build_facts(source: str, path: str | PathLike[str] | None = None) -> BuildFa
 
     Raises BadInput when the source names no target, or a fact is no number.
     """
-    said: dict[str, str] = dict(_FACT.findall(source))
-    target = _TARGET.search(source)
+    said: dict[str, str] = {}
+    at = source.find("isaprof.")
+    while at >= 0:  # a search for what may stand in front of it would look at every line
+        begin = source.rfind("\n", 0, at) + 1
+        end = source.find("\n", at)
+        if fact := _FACT.match(source, begin, len(source) if end < 0 else end):
+            said[fact[1]] = fact[2]
+        at = source.find("isaprof.", at + 8)
+    here = source.find(".amdgcn_target")
+    target = None if here < 0 else _TARGET.search(source, source.rfind("\n", 0, here) + 1)
     target_id = target[1].rsplit("--", 1)[-1] if target else None
     mcpu = said.get("mcpu") or (target_id.split(":")[0] if target_id else None)
     if not mcpu:

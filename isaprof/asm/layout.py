@@ -7,7 +7,7 @@ from os import PathLike
 from typing import NamedTuple
 
 from isaprof.codeobj.elf import CodeObject
-from isaprof.codeobj.image import Image, read_image
+from isaprof.codeobj.image import Image
 from isaprof.codeobj.tables import SHT_NOTE, ElfSymbol, Relocation, Tables
 from isaprof.errors import BadInput
 
@@ -78,9 +78,8 @@ class Layout(NamedTuple):
         return next((s for s in self.sections if s.address <= address < s.end), None)
 
 
-def read_layout(data: bytes, path: str | PathLike[str] | None = None) -> Layout:
-    """Sections and symbols of an AMDGPU ELF; BadInput where the file is damaged or no code object."""
-    image = read_image(data, path)  # refuses whatever is not a sound AMDGPU or minimal ELF
+def read_layout(image: Image, path: str | PathLike[str] | None = None) -> Layout:
+    """Sections and symbols of an AMDGPU ELF; BadInput where the file is damaged."""
     if image.tables is None:
         return _minimal(image)
     tables = image.tables

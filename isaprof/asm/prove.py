@@ -13,7 +13,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isaprof.asm.start import Started
-from isaprof.codeobj.elf import CodeObject
 from isaprof.errors import IsaprofError
 from isaprof.files import content
 
@@ -83,12 +82,12 @@ class Proof(NamedTuple):
 def prove(data: bytes, *, path: str, arch: str | None = None) -> Proof:
     """Round trip of one object; errors as of :func:`~isaprof.asm.disassemble_object`."""
     # what is not needed to start llvm-objdump is loaded while it runs
-    started = Started(CodeObject.from_bytes(data, path=path, arch=arch))
+    started = Started(data, path, arch)
     from isaprof.asm.disasm import finish
     from isaprof.asm.layout import function_starts, read_layout
 
     co = started.co
-    layout = read_layout(data, path)
+    layout = read_layout(started.image, path)
     function_starts(co, layout)  # loads the tables of the target
 
     # and what is needed to compare, while llvm-mc does
@@ -97,7 +96,7 @@ def prove(data: bytes, *, path: str, arch: str | None = None) -> Proof:
         from isaprof.asm import compare  # noqa: F401
         from isaprof.asm.facets import facets_of
 
-        return facets_of(co, layout)
+        return facets_of(co, layout, started.image)
 
     done = finish(started, layout, path, original)
     from isaprof.asm.compare import compare

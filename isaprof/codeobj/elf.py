@@ -6,18 +6,15 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import Any, NamedTuple
 
-from isaprof import arch as tables
-from isaprof.arch.targets import CODE_OBJECT_VERSION, EF_AMDGPU_MACH, EF_FEATURE_SETTING
+from isaprof.arch.targets import CODE_OBJECT_VERSION
 from isaprof.codeobj import metadata as notes
 from isaprof.codeobj.descriptor import SIZE as DESCRIPTOR_SIZE
 from isaprof.codeobj.descriptor import KernelDescriptor
 from isaprof.codeobj.image import Image, Section, Symbol, read_image
 from isaprof.codeobj.metadata import KernelArg
-from isaprof.errors import BadInput
+from isaprof.codeobj.target import MINIMAL_KERNEL_NAME, labels_of, target_of
+from isaprof.errors import BadInput, UsageError
 from isaprof.files import content
-
-MINIMAL_KERNEL_NAME = "kernel"
-_OSABI_AMDGPU_HSA = 64
 
 
 class Kernel(NamedTuple):
@@ -33,7 +30,7 @@ class Kernel(NamedTuple):
     size: int
     descriptor: KernelDescriptor
     args: tuple[KernelArg, ...] = ()
-    metadata: Mapping[str, Any] = {}  # noqa: RUF012
+    metadata: Mapping[str, Any] = {}
 
     @property
     def kernarg_size(self) -> int:
@@ -70,7 +67,7 @@ class CodeObject(NamedTuple):
     labels: dict[int, str]  #: address -> function or kernel name
     minimal: bool = False
     path: str | None = None
-    metadata: Mapping[str, Any] = {}  # noqa: RUF012
+    metadata: Mapping[str, Any] = {}
     metadata_note: str | None = None  #: why ``metadata`` is empty, if it is
     sections: tuple[Section, ...] = ()
     segments: tuple[tuple[int, bytes], ...] = ()
@@ -93,16 +90,19 @@ class CodeObject(NamedTuple):
         Raises BadInput for anything that is no AMDGPU code object, saying what
         it is, and when ``arch`` contradicts the ELF header.
         """
-        image = read_image(data, path)
+        return cls.of_image(read_image(data, path), data, path=path, arch=arch)
+
+    @classmethod
+    def of_image(
+        cls, image: Image, data: bytes, *, path: str | PathLike[str] | None = None, arch: str | None = None
+    ) -> CodeObject:
+        """The same for a file that is taken apart already."""
         where = None if path is None else str(path)
-        name, target = _target(image, arch, path)
+        name, target = target_of(image, arch, path)
         meta, why = ({}, "the object has no metadata note") if image.minimal else _metadata(image)
-        text = tuple(s for s in image.sections if s.executable)
-        if image.minimal:
-            kernels, labels = _minimal_kernels(image, text, name)
-        else:
-            labels = _labels(image, text)
-            kernels = _kernels(image, text, name, meta)
+        text = image.text
+        labels = labels_of(image)
+        kernels = _minimal_kernels(image, name) if image.minimal else _kernels(image, text, name, meta)
         return cls(
             name,
             target,
@@ -130,17 +130,19 @@ class CodeObject(NamedTuple):
     def kernel(self, name: str | None = None) -> Kernel:
         """The kernel called ``name`` (or ``name`` without ``.kd``), or the only one.
 
-        Raises BadInput: no kernel at all, several and no name, unknown name.
+        Raises BadInput (no kernel at all, unknown name) and UsageError (several and no name).
         """
         if self.minimal and name is not None and self.kernels:
-            return self.kernels[0]._replace(name=name)  # such an object names nothing: the caller's name counts
+            return self.kernels[0]._replace(
+                name=name
+            )  # such an object names nothing: the caller's name counts
         names = ", ".join(k.name for k in self.kernels[:20]) + (", ..." if len(self.kernels) > 20 else "")
         if not self.kernels:
             raise BadInput("no kernel in this code object", path=self.path, kind="no_kernel")
         if name is None:
             if len(self.kernels) == 1:
                 return self.kernels[0]
-            raise BadInput(
+            raise UsageError(
                 f"{len(self.kernels)} kernels, choose one: {names}",
                 path=self.path,
                 hint="give --kernel NAME",
@@ -164,43 +166,6 @@ class CodeObject(NamedTuple):
         raise BadInput(f"no initialised data at {address:#x} ({n} bytes)", path=self.path, kind="no_data")
 
 
-def _target(image: Image, arch: str | None, path: str | PathLike[str] | None) -> tuple[str, str]:
-    """(processor, target id) of the object, checked against the caller's ``arch``."""
-    wanted = None if arch is None else arch.split(":", 1)[0]
-    if image.minimal:
-        if arch is None or wanted is None:
-            raise BadInput(
-                "a minimal ELF file: it does not say for which GPU it was built",
-                path=path,
-                hint="name it, e.g. --target gfx1100",
-                kind="arch_needed",
-            )
-        tables.wave_sizes(wanted)
-        return wanted, arch
-    mach = image.e_flags & 0xFF
-    name = EF_AMDGPU_MACH.get(mach)
-    if image.osabi != _OSABI_AMDGPU_HSA or name is None:
-        raise BadInput(
-            f"unknown AMDGPU machine {mach:#x} (OS ABI {image.osabi}) in the ELF header",
-            path=path,
-            offset=48,
-            kind="unknown_architecture",
-        )
-    tables.wave_sizes(name)  # refuses what is too old
-    if wanted is not None and wanted != name:
-        raise BadInput(f"built for {name}, not for {wanted}", path=path, kind="other_architecture")
-    target = name
-    if image.abi_version >= 2:  # v4 and later: two 2-bit settings
-        for feature, shift in (("sramecc", 10), ("xnack", 8)):
-            if sign := EF_FEATURE_SETTING[image.e_flags >> shift & 3]:
-                target += f":{feature}{sign}"
-    else:  # v3: one bit each
-        for feature, bit in (("sramecc", 9), ("xnack", 8)):
-            if image.e_flags >> bit & 1:
-                target += f":{feature}+"
-    return name, target
-
-
 def _metadata(image: Image) -> tuple[dict[str, Any], str | None]:
     why = "the object has no metadata note"
     for owner, kind, payload in image.notes:
@@ -212,18 +177,6 @@ def _metadata(image: Image) -> tuple[dict[str, Any], str | None]:
         elif owner == "AMD" and kind == notes.NT_AMD_HSA_METADATA_V2:
             why = "the metadata is of code object version 2 (YAML), which is not read"
     return {}, why
-
-
-def _labels(image: Image, text: tuple[Section, ...]) -> dict[int, str]:
-    """Address -> name of what starts there; functions win over plain labels, globals over locals."""
-    rank = {"FUNC": 0, "NOTYPE": 1, "OBJECT": 2}
-    out: dict[int, tuple[tuple[int, bool], str]] = {}
-    for s in image.symbols:
-        if s.kind in rank and any(s.value in t for t in text):
-            key = (rank[s.kind], s.local)
-            if s.value not in out or key < out[s.value][0]:
-                out[s.value] = (key, s.name)
-    return {a: name for a, (_, name) in sorted(out.items())}
 
 
 def _kernels(
@@ -281,15 +234,12 @@ def _code_size(symbols: tuple[Symbol, ...], stem: str, entry: int, section: Sect
     return min((s.value for s in symbols if s.kind == "FUNC" and entry < s.value < end), default=end) - entry
 
 
-def _minimal_kernels(
-    image: Image, text: tuple[Section, ...], arch: str
-) -> tuple[tuple[Kernel, ...], dict[int, str]]:
+def _minimal_kernels(image: Image, arch: str) -> tuple[Kernel, ...]:
     """One kernel: the descriptor in .rodata and the start of .text (its entry offset is unusable)."""
-    code = text[0]
+    code = image.text[0]
     name = MINIMAL_KERNEL_NAME
     for s in image.sections:
         if not s.executable and len(s.data) >= DESCRIPTOR_SIZE:
             descriptor = KernelDescriptor.parse(s.data, arch, s.address)
-            kernel = Kernel(name, name + ".kd", code.address, len(code.data), descriptor)
-            return (kernel,), {code.address: name}
-    return (), {}
+            return (Kernel(name, name + ".kd", code.address, len(code.data), descriptor),)
+    return ()

@@ -20,10 +20,6 @@ _MACHINES = {
     3: "x86 (32-bit)", 8: "MIPS", 20: "PowerPC", 21: "PowerPC64", 22: "S/390", 40: "ARM", 62: "x86-64",
     183: "AArch64", 190: "NVIDIA CUDA", 243: "RISC-V", 247: "BPF", 258: "LoongArch",
 }  # fmt: skip
-_HINT_HOST = "llvm-objdump --offloading FILE extracts its code objects; pass one of them"
-_HINT_BUNDLE = (
-    "clang-offload-bundler --type=o --list --input=FILE names its code objects, --unbundle extracts one"
-)
 
 
 class Section(NamedTuple):
@@ -60,6 +56,11 @@ class Image(NamedTuple):
     segments: tuple[tuple[int, bytes], ...] = ()  #: loaded address, file bytes
     tables: Tables | None = None  #: everything else the file says; None for minimal files
 
+    @property
+    def text(self) -> tuple[Section, ...]:
+        """The executable sections."""
+        return tuple(s for s in self.sections if s.executable)
+
 
 def read_image(data: bytes, path: str | PathLike[str] | None = None) -> Image:
     """Take an AMDGPU (or minimal) ELF apart; BadInput says what any other file is."""
@@ -74,17 +75,21 @@ def read_image(data: bytes, path: str | PathLike[str] | None = None) -> Image:
     return _read_elf(data, path)
 
 
+def _extract(path: str | PathLike[str] | None) -> str:
+    return f"isaprof extract {'FILE' if path is None else path} --list"
+
+
 def _refuse_other_files(data: bytes, path: str | PathLike[str] | None) -> None:
     if data.startswith(b"__CLANG_OFFLOAD_BUNDLE__"):
         raise BadInput(
             "an offload bundle (several code objects in one file), not a code object",
-            path=path, hint=_HINT_BUNDLE, kind="bundle",
+            path=path, hint=_extract(path), kind="bundle",
         )  # fmt: skip
     if data.startswith(b"CCOB"):
         raise BadInput(
             "a compressed offload bundle (CCOB), not a code object",
             path=path,
-            hint=_HINT_BUNDLE,
+            hint=_extract(path),
             kind="bundle",
         )
     if data.startswith(b"BC\xc0\xde"):
@@ -106,7 +111,7 @@ def _other_machine(data: bytes, machine: int, path: str | PathLike[str] | None) 
     if b".hip_fatbin" in data:
         return BadInput(
             f"a host file ({name}) with embedded GPU code (.hip_fatbin), not a code object",
-            path=path, hint=_HINT_HOST, kind="bundle",
+            path=path, hint=_extract(path), kind="bundle",
         )  # fmt: skip
     return BadInput(
         f"an ELF file for {name}, not for AMD GPUs (machine {EM_AMDGPU})",

@@ -115,7 +115,9 @@ def _candidates(forced: str | None, path: str) -> Iterator[tuple[Path, str]]:
     for name in _names(DEBIAN_ROOT):
         if m := re.fullmatch(r"llvm-(\d+)", name):
             found.append((-int(m[1]), 1 << 20, DEBIAN_ROOT / name / "bin" / "llvm-objdump"))
-    plain = next((f for d in path.split(os.pathsep) if d and os.access(f := f"{d}/llvm-objdump", os.X_OK)), None)
+    plain = next(
+        (f for d in path.split(os.pathsep) if d and os.access(f := f"{d}/llvm-objdump", os.X_OK)), None
+    )
     order: list[tuple[Path, str]] = [(ROCM_BIN / "llvm-objdump", "ROCm")] if ROCM_BIN.is_dir() else []
     order += [(p, "versioned") for _, _, p in sorted(found)]
     order += [(Path(plain), "PATH")] if plain else []

@@ -9,7 +9,7 @@ damaged ones take the same path as good ones.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -101,7 +101,7 @@ class Reading:
 
 
 def _undecoded(row: Row) -> bool:
-    return row[2].startswith(_LONG) or "Invalid register" in row[2]
+    return (row[2].startswith(_LONG) and any(row[1])) or "Invalid register" in row[2]
 
 
 def _start(elf: bytes, arch: str, features: Sequence[str]) -> Running:
@@ -163,7 +163,8 @@ def _wrap(ranges: Sequence[CodeRange], arch: str, symbols: Mapping[int, str]) ->
     headers = [bytes(64)]
     for r in ranges:
         body += bytes(-len(body) % 256)
-        data = r.data[: len(r.data) // 4 * 4]
+        # zeros behind: LLVM 22 crashes where the section ends in front of an instruction's literal
+        data = r.data[: len(r.data) // 4 * 4] + bytes(_WINDOW)
         headers.append(struct.pack("<IIQQQQIIQQ", 1, 1, 6, r.address, len(body), len(data), 0, 0, 4, 0))
         body += data
     symtab, count = bytearray(24), 1

@@ -9,9 +9,7 @@ isaprof to take its output, and isaprof can work on until it needs the result
 from __future__ import annotations
 
 import os
-import re
 import select
-import signal
 import time
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -20,10 +18,10 @@ from isaprof.errors import EnvironmentProblem
 
 TIMEOUT_S = 60.0
 #: address space of one tool, bytes; on small machines half of the memory
-MEMORY_LIMIT = 4 << 30
+MEMORY_LIMIT = 2 << 30
 #: bytes a tool may write
 OUTPUT_LIMIT = 1 << 30
-_OUT_OF_MEMORY = re.compile(r"out of memory|bad_alloc|[Aa]llocation failed|[Cc]annot allocate memory")
+_OUT_OF_MEMORY = ("out of memory", "bad_alloc", "llocation failed", "annot allocate memory")
 
 
 class Completed(NamedTuple):
@@ -58,26 +56,34 @@ class Running:
         if not ended:
             self.kill()
             raise EnvironmentProblem(f"{self.name} did not end within {timeout:g} s", kind="tool_timeout")
-        code = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+        _, status, used = os.wait4(self._pid, 0)
+        code = os.waitstatus_to_exitcode(status)
         try:
             output, said = (os.pread(f, os.fstat(f).st_size, 0) for f in self._files[1:])
         finally:
             self._close()
         done = Completed(code, output, said.decode("utf-8", "replace"))
-        if code == -signal.SIGXFSZ:
+        if code != 0:
+            self._why(done, used.ru_maxrss << 10)
+        return done
+
+    def _why(self, done: Completed, peak: int) -> None:
+        """Raise where a limit ended the tool. What LLVM says then differs; at times it only crashes."""
+        code, said = done.returncode, done.stderr
+        if code == -_signal("SIGXFSZ") or "File too large" in said:
             raise EnvironmentProblem(
                 f"{self.name} wrote more than {OUTPUT_LIMIT >> 20} MiB and was stopped", kind="tool_output"
             )
-        if code != 0 and _OUT_OF_MEMORY.search(done.stderr):
+        room = _memory_limit()
+        if any(words in said for words in _OUT_OF_MEMORY) or (code < 0 and 2 * peak > room):
             raise EnvironmentProblem(
-                f"{self.name} needed more than {_memory_limit() >> 20} MiB of memory and was stopped",
+                f"{self.name} needed more than {room >> 20} MiB of memory and was stopped",
                 kind="tool_memory",
             )
-        return done
 
     def kill(self) -> None:
         """Stop it and forget its output."""
-        os.kill(self._pid, signal.SIGKILL)
+        os.kill(self._pid, _signal("SIGKILL"))
         os.waitpid(self._pid, 0)
         self._close()
 
@@ -124,6 +130,12 @@ def start(argv: Sequence[str | os.PathLike[str]], stdin: bytes = b"") -> Running
     return Running(args[0], pid, (files[0], files[1], files[2]))
 
 
+def _signal(name: str) -> int:
+    import signal  # rarely needed
+
+    return int(getattr(signal, name))
+
+
 def _scratch() -> int:
     """A file without a name, above the standard ones, that tools started meanwhile do not inherit."""
     if hasattr(os, "memfd_create"):
@@ -154,7 +166,7 @@ def _memory_limit() -> int:
         half = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
     except (ValueError, OSError):
         return MEMORY_LIMIT
-    return min(MEMORY_LIMIT, max(half, 1 << 30))
+    return min(MEMORY_LIMIT, half)
 
 
 def _limit(pid: int) -> None:

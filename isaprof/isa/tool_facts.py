@@ -1,13 +1,12 @@
 """What an LLVM tool said about itself, kept between runs: two processes fewer each time.
 
 The answers belong to one file: path, size and modification time. They lie in
-``$XDG_CACHE_HOME/isaprof/tools.json`` (``~/.cache``); where that cannot be
+``$XDG_CACHE_HOME/isaprof/tools.txt`` (``~/.cache``); where that cannot be
 read or written, the tool is simply asked. ``ISAPROF_NO_CACHE`` turns it off.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,14 +22,12 @@ def remembered(tool: Path, question: str, ask: Callable[[], Sequence[Any] | None
     if key is None or place is None:
         return ask()
     facts = _read(place)
-    known = facts.get(key)
-    answer = known.get(question) if isinstance(known, dict) else None
-    if isinstance(answer, list) and answer and all(isinstance(x, (int, str)) for x in answer):
-        return answer
+    known = facts.get((key, question))
+    if known:
+        return known
     said = ask()
     if said:
-        entry = known if isinstance(known, dict) else {}
-        _write(place, {**facts, key: {**entry, question: list(said)}})
+        _write(place, {**facts, (key, question): list(said)})
     return said
 
 
@@ -40,7 +37,8 @@ def _key(tool: Path) -> str | None:
         s = real.stat()
     except OSError:
         return None
-    return f"{real}:{s.st_size}:{s.st_mtime_ns}"
+    key = f"{real}:{s.st_size}:{s.st_mtime_ns}"
+    return key if key.isprintable() else None
 
 
 def _place() -> Path | None:
@@ -48,30 +46,37 @@ def _place() -> Path | None:
         return None
     base = os.environ.get("XDG_CACHE_HOME")
     if base:
-        return Path(base) / "isaprof" / "tools.json"
+        return Path(base) / "isaprof" / "tools.txt"
     try:
-        return Path.home() / ".cache" / "isaprof" / "tools.json"
+        return Path.home() / ".cache" / "isaprof" / "tools.txt"
     except RuntimeError:
         return None
 
 
-def _read(place: Path) -> dict[str, Any]:
+def _read(place: Path) -> dict[tuple[str, str], list[int | str]]:
+    """(tool, question) -> answer. Lines of three fields; no JSON, whose module takes longer than the file."""
     try:
         if place.stat().st_size > _LIMIT:
             return {}
-        facts = json.loads(place.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        lines = place.read_text("utf-8").splitlines()
+    except (OSError, ValueError):
         return {}
-    return facts if isinstance(facts, dict) else {}
+    facts: dict[tuple[str, str], list[int | str]] = {}
+    for line in lines:
+        fields = line.split("\t")
+        if len(fields) == 3:
+            answer = fields[2].split()
+            facts[fields[0], fields[1]] = [int(w) if w.isdecimal() and len(w) < 9 else w for w in answer]
+    return facts
 
 
-def _write(place: Path, facts: dict[str, Any]) -> None:
-    """Replace the file as a whole; the newest 32 tools are kept."""
-    text = json.dumps(dict(list(facts.items())[-32:]))
+def _write(place: Path, facts: dict[tuple[str, str], list[int | str]]) -> None:
+    """Replace the file as a whole; the newest 64 answers are kept."""
+    text = "".join(f"{tool}\t{q}\t{' '.join(map(str, a))}\n" for (tool, q), a in list(facts.items())[-64:])
     temporary = place.with_name(f"{place.name}.{os.getpid()}")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(text)
+        temporary.write_text(text, "utf-8")
         os.replace(temporary, place)
     except OSError:
         try:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from isaprof.arch.targets import EF_AMDGPU_MACH
 from isaprof.codeobj.elf import CodeObject
-from isaprof.errors import BadInput
+from isaprof.errors import BadInput, UsageError
 from isaprof.isa.decode import disassemble
 from isaprof.isa.llvm import assemble, find_tools, link, processors
 
@@ -117,7 +117,7 @@ k:
 
 def test_choice_of_a_kernel(two_kernels: bytes) -> None:
     co = CodeObject.from_bytes(two_kernels)
-    with pytest.raises(BadInput, match="2 kernels, choose one: first, second"):
+    with pytest.raises(UsageError, match="2 kernels, choose one: first, second"):
         co.kernel()
     with pytest.raises(BadInput, match="no kernel 'third'; it has: first, second"):
         co.kernel("third")

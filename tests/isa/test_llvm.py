@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from isaprof.asm import assemble_text
 from isaprof.errors import BadInput, EnvironmentProblem
-from isaprof.isa import llvm
+from isaprof.isa import llvm, process
 
 
 def fake_tools(bin_dir: Path, version: str, processors: list[str], suffix: str = "") -> None:
@@ -69,6 +70,9 @@ def test_order_of_the_places(bare: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     fake_tools(bare / "mine", "16.0.0", ["gfx942"])
     monkeypatch.setenv("ISAPROF_LLVM", str(bare / "mine"))
     assert llvm.find_tools("gfx942").version[0] == 16
+    fake_tools(bare / "prefix" / "bin", "15.0.0", ["gfx942"])
+    monkeypatch.setenv("ISAPROF_LLVM", str(bare / "prefix"))
+    assert llvm.find_tools("gfx942").version[0] == 15
 
 
 def test_a_forced_directory_is_never_replaced(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,6 +97,27 @@ def test_a_hanging_tool_is_stopped(tmp_path: Path) -> None:
         llvm.run_tool([tool], timeout=0.2)
     with pytest.raises(EnvironmentProblem, match="cannot run"):
         llvm.run_tool([tmp_path / "absent"])
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "says"),
+    [
+        (".fill 30000000, 8, 0", "tool_memory", "more than 300 MiB of memory"),
+        (".rept 10000000\ns_nop 0\n.endr", "tool_memory", "more than 300 MiB of memory"),
+        (".fill 500000, 8, 1", "tool_output", "wrote more than 2 MiB"),
+    ],
+)
+def test_a_runaway_source_is_stopped(
+    monkeypatch: pytest.MonkeyPatch, source: str, kind: str, says: str
+) -> None:
+    monkeypatch.setattr(process, "MEMORY_LIMIT", 300 << 20)
+    monkeypatch.setattr(process, "OUTPUT_LIMIT", 2 << 20)
+    text = f'\t.amdgcn_target "amdgcn-amd-amdhsa--gfx942"\n\t.text\n{source}\n'
+    with pytest.raises(BadInput, match=says) as e:
+        assemble_text(text, "k.s")
+    assert e.value.kind == kind
+    assert ".rept" in str(e.value.hint)
+    assert assemble_text(text.replace(source, "\ts_endpgm"))[:4] == b"\x7fELF"
 
 
 def test_assembler_messages_reach_the_user() -> None:

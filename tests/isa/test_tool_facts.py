@@ -38,9 +38,11 @@ def test_questions_do_not_mix(tool: Path) -> None:
     assert remembered(tool, "version", lambda: [0]) == [22]
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b'{"x": 1', b"\xff\xfe", b'{"a": {"version": 3}}'])
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b"\t\t\n", b"\xff\xfe", b"x\tversion\t3\n", b"\0\tversion\t" + b"9" * 5000]
+)
 def test_damaged_cache_is_no_answer(tool: Path, content: bytes) -> None:
-    place = Path(os.environ["XDG_CACHE_HOME"]) / "isaprof" / "tools.json"
+    place = Path(os.environ["XDG_CACHE_HOME"]) / "isaprof" / "tools.txt"
     place.parent.mkdir(parents=True)
     place.write_bytes(content)
     assert remembered(tool, "version", lambda: [22]) == [22]
