@@ -57,7 +57,7 @@ def test_index_can_change_while_on_and_reaches_only_vector_instructions() -> Non
 
 def test_an_index_beyond_the_registers_is_a_fault() -> None:
     listing = listing_from_texts("gfx950", ["s_mov_b32 s0, 60", "s_set_gpr_idx_on s0, gpr_idx(SRC0)",
-                                            "v_mov_b32_e32 v1, v10"])  # fmt: skip
+                                            "v_mov_b32_e32 v1, v50"])  # fmt: skip
     ctx = context("gfx950", 64, listing, 64, 32)
     fault = run_reference(Side(Wave(64, 96, 64), 1, 0xF0, None, "gfx950"), ctx, 10)
     assert fault is not None

@@ -59,8 +59,8 @@ def test_random_programs_under_sanitizers(sanitized: tuple[Path, dict[str, str]]
     # LLVM's tools are processes of their own and run without the preloaded runtimes
     code = "import os\nos.environ.pop('LD_PRELOAD', None)\n" + LOAD.format(path=str(path)) + CODE
     done = subprocess.run(
-        [sys.executable, "-c", code, arch, "150"], cwd=Path(__file__).parents[3], env=env, capture_output=True,
-        text=True, timeout=1800, check=False,
+        [sys.executable, "-c", code, arch, "150"], cwd=Path(__file__).parents[3], env=env,
+        capture_output=True, text=True, timeout=1800, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:]
     assert done.stdout.endswith("done\n")
