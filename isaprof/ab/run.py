@@ -48,9 +48,13 @@ def seed_list(source: Source, count: int, first: int | None = None) -> tuple[int
     return tuple(range(base, base + count))
 
 
-def check_launches(a: Source, b: Source, shape: str | None) -> None:
-    """Raise before anything runs what a long run would end in: a bad shape, outputs that do not match."""
+def check_launches(a: Source, b: Source, shape: str | None, seeds: int = SEEDS) -> None:
+    """Raise before anything runs what a long run would end in: a bad shape, outputs that do not match,
+    operands that do not fit into memory once for each arm and seed."""
     from isaprof.ab.outputs import require_same_outputs
+    from isaprof.launch.resolve import require_memory
+
+    require_memory(a.file, shape, copies=2 * seeds)
 
     if a.file.operands is not b.file.operands:
         require_same_outputs(a.file.resolve(shape), b.file.resolve(shape))
@@ -191,6 +195,7 @@ def put_together(a: Side, b: Side, *, allow_lossy: bool = False) -> Result:
     """Compare two arms that ran with the same seeds."""
     from isaprof.ab.flight import new_uses, uses_in_flight
     from isaprof.ab.outputs import difference, require_same_outputs
+    from isaprof.ab.races import new_races, races
     from isaprof.capture import open as open_capture
     from isaprof.compare.align import compare
 
@@ -218,7 +223,8 @@ def put_together(a: Side, b: Side, *, allow_lossy: bool = False) -> Result:
         tuple(outputs),
         compare(a.analysis, b.analysis),
         notes,
-        new_uses(*(uses_in_flight(open_capture(s.capture)) for s in (a, b))),
+        new_uses(*(uses_in_flight(open_capture(s.capture)) for s in (a, b)))
+        + new_races(*(races(s.source, s.seeds[0].launch) for s in (a, b))),
     )
 
 

@@ -87,7 +87,7 @@ def command(
     data, _, origin = open_object(b, target=target, kernel=kernel_b)
     two = source.load_b(one, origin.path, data, kernel=origin.kernel, launch=launch_b, target=origin.arch)
     source.refuse_same_text(one, two)
-    run.check_launches(one, two, shape)
+    run.check_launches(one, two, shape, seeds)
     numbers = run.seed_list(one, seeds, seed)
     with Bar() as bar:
         runs = [

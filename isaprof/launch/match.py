@@ -46,8 +46,10 @@ def find(
     for file in _ordered(kernel):
         if not mismatch(file, kernel, co):
             return bind(file, kernel, co)
+    why = no_driver(kernel)
     raise BadInput(
-        f"no launch file describes kernel {kernel.name}: its arguments, grid and reference are unknown",
+        f"no launch file describes kernel {kernel.name}: its arguments, grid and reference are unknown"
+        + (f" ({why})" if why else ""),
         path=co_path,
         kind="no_launch_file",
         hint=_template_hint(kernel, co, co_path),
@@ -156,6 +158,22 @@ def _beside(kernel: Kernel, co_path: str | Path | None) -> list[Path]:
     path = Path(co_path)
     symbol = "".join(c if c.isalnum() or c in "._-" else "_" for c in kernel.name)[:200]
     return [path.with_name(path.stem + SUFFIX), path.with_name(symbol + SUFFIX)]
+
+
+def no_driver(kernel: Kernel) -> str | None:
+    """Why nobody can know how ``kernel`` is launched; None where that is not established."""
+    name = kernel.name.lower()
+    return next((why for part, why in _NO_DRIVER if part in name), None)
+
+
+#: part of a symbol -> what is missing in public
+_NO_DRIVER = tuple(
+    (
+        part,
+        "no host driver of aiter's all-reduce kernels is public: only the metadata's argument list is known",
+    )
+    for part in ("allreduce", "all_reduce")
+)
 
 
 def _signature(rows: tuple[tuple[int, int, str], ...]) -> str:

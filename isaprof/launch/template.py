@@ -23,13 +23,17 @@ def skeleton(kernel: Kernel, co: CodeObject, *, triton: TritonMetadata | None = 
     scratch pointers and, where its ``.ttir`` is there, names and types.
     """
     explicit = [a for a in kernel.args if not a.value_kind.startswith("hidden_")]
-    rows = "".join(f"\n  [{a.offset}, {a.size}, {_toml(a.value_kind)}]," for a in explicit)
     hidden = len(kernel.args) - len(explicit)
+    slot = _slot(explicit)
+    if slot:
+        explicit = [a for a in explicit if a.name != "pad"]
+    rows = "".join(f"\n  [{a.offset}, {a.size}, {_toml(a.value_kind)}]," for a in explicit)
     end = max((a.offset + a.size for a in explicit), default=0)
     size = min(-(-end // 8) * 8, kernel.kernarg_size) if hidden else kernel.kernarg_size
     lines = [
         f"# Launch file of {_toml(kernel.name)} ({co.arch}), made from the code object's metadata.",
         "# Every TODO is a guess: the metadata does not say it. Format: docs/launch-files.md",
+        *_remarks(kernel, co),
         "schema_version = 1",
         f"title = {_toml(kernel.name)}",
         "",
@@ -37,7 +41,11 @@ def skeleton(kernel: Kernel, co: CodeObject, *, triton: TritonMetadata | None = 
         f"symbol = {_toml(kernel.name)}",
         f"kernarg_size = {size}"
         + (f"  # and {hidden} hidden arguments, filled in by isaprof" if hidden else ""),
-        f"kernarg = [{rows}\n]" if rows else "kernarg = []  # the metadata lists no arguments",
+        f"slot = {slot}  # each argument has {slot} bytes to itself"
+        if slot
+        else f"kernarg = [{rows}\n]"
+        if rows
+        else "kernarg = []  # the metadata lists no arguments",
         "",
         "[shape]",
         'axes = ["N"]  # TODO: the axes of --shape, in order',
@@ -76,6 +84,25 @@ def skeleton(kernel: Kernel, co: CodeObject, *, triton: TritonMetadata | None = 
         "",
     ]
     return "\n".join(lines)
+
+
+def _slot(explicit: list[KernelArg]) -> int:
+    """16 where arguments lie in slots of 16 bytes and padding fills them (hand-written kernels), else 0."""
+    real = [a for a in explicit if a.name != "pad"]
+    return 16 if 0 < len(real) < len(explicit) and all(a.offset % 16 == 0 for a in real) else 0
+
+
+def _remarks(kernel: Kernel, co: CodeObject) -> list[str]:
+    from isaprof.launch.match import builtins, mismatch, no_driver
+
+    shipped = [f.origin for f in builtins() if mismatch(f, kernel, co) is None]
+    out = [
+        f"# isaprof ships a launch file for this kernel ({name}); this one would replace it."
+        for name in shipped
+    ]
+    if why := no_driver(kernel):
+        out.append(f"# What the arguments mean is not known: {why}.")
+    return out
 
 
 def _toml(text: str) -> str:
