@@ -30,6 +30,9 @@ OBJECTS: dict[str, tuple[str, str]] = {
     "w4a16_ladder/step3.co": ("w4a16_ladder/step3.s", "gfx1151"),
     "w4a16_ladder/step4.co": ("w4a16_ladder/step4.s", "gfx1151"),
     "w4a16_ladder/step5.co": ("w4a16_ladder/step5.s", "gfx1151"),
+    "mxfp4_gfx950/mxfp4_registers.co": ("mxfp4_gfx950/mxfp4_registers.s", "gfx950"),
+    "mxfp4_gfx950/mxfp4_pipelined.co": ("mxfp4_gfx950/mxfp4_pipelined.s", "gfx950"),
+    "mxfp4_gfx950/mxfp4_prequantised.co": ("mxfp4_gfx950/mxfp4_prequantised.s", "gfx950"),
     # a positive and a negative kernel for each transform (waitcnt-relax's positive one is above)
     "transforms/waitcnt_relax/needed.co": ("transforms/waitcnt_relax/needed.s", "gfx942"),
     "transforms/swp/load_use.co": ("transforms/swp/load_use.s", "gfx942"),

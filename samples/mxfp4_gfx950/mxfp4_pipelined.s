@@ -1,0 +1,289 @@
+// mxfp4_pipelined: C[M,N] = mxfp4(A)[M,K] @ (B * scale)[N,K]^T for CDNA4 (gfx950), wave64: pipelined through LDS.
+// (written by generate.py)
+//
+// A and C are bf16, row-major. The kernel quantises A: 32 values of K share an e8m0 scale, each becomes an fp4
+// (e2m1). B is fp4 with a scale for 32 values, both shuffled:
+//   B       a fragment of 16 columns x 128 of K is 1024 contiguous bytes, 16 for each lane
+//   scales  32 columns x 256 of K are 256 contiguous bytes, one dword for each lane: byte c + 2 h belongs to
+//           column group c (of 16) and half h of K
+// N is a multiple of 64, K of 256; any M.
+//
+//   workgroup   256 threads = 4 waves, 32 x 64 of C; waves 2 (M) x 2 (N)
+//   wave        16 x 32 of C = two MFMA tiles of 16 x 16
+//   K step      256 = two MFMAs of 128 for each tile
+//   grid        x = N / 64, y = ceil(M / 32)
+// Two LDS buffers and two sets of registers: the loads of K step t + 2 are in flight while t is multiplied and
+// t + 1 quantised and written; one barrier a step. Each wave quantises a quarter of the step's A for all.
+//
+// kernarg   0 A   8 B   16 scales of B   24 C   32 M   36 N   40 K
+// s0:1 kernarg   s2 workgroup x (N)   s3 workgroup y (M)   s4:11 pointers   s12 M   s13 N   s14 K
+// s16:19 descriptor of A   s20:23 B   s24:27 scales   s28:31 C
+// s33 mask of two magnitudes   s34, s35, s36 offsets of the K step in A, B, scales   s37 K steps left
+
+	.text
+	.globl	mxfp4_pipelined
+	.p2align 8
+	.type	mxfp4_pipelined,@function
+
+	.set C, 16				// accumulators: 16-19 columns 0-15, 20-23 columns 16-31
+	.set T, 24
+	.set LDS_B, 4*1024			// after A's four fragments: B's eight
+	.set LDS_S, LDS_B+8*1024		// A's scales, a byte a thread
+	.set BUFFER, LDS_S+256
+
+// v[d:d+3], v[s] = MXFP4 of the 32 bf16 in v[a:a+15]: magnitudes compare as integers; a mantissa from 1.75 on
+// counts as the next exponent, so that the largest element is at most 6. v[T:T+3] are scratch.
+.macro QUANT d, s, a
+	v_and_b32_e32 v[T], s33, v[\a]
+	v_and_b32_e32 v[T+1], s33, v[\a+1]
+	.irp i, 2,4,6,8,10,12,14
+	v_and_b32_e32 v[T+2], s33, v[\a+\i]
+	v_and_b32_e32 v[T+3], s33, v[\a+\i+1]
+	v_pk_max_u16 v[T], v[T], v[T+2]
+	v_pk_max_u16 v[T+1], v[T+1], v[T+3]
+	.endr
+	v_pk_max_u16 v[T], v[T], v[T+1]
+	v_lshrrev_b32_e32 v[T+1], 16, v[T]
+	v_and_b32_e32 v[T], 0xffff, v[T]
+	v_max_u32_e32 v[T], v[T], v[T+1]
+	v_add_u32_e32 v[T], 0x20, v[T]
+	v_lshrrev_b32_e32 v[T], 7, v[T]
+	v_max_u32_e32 v[T], 2, v[T]
+	v_add_u32_e32 v[\s], -2, v[T]		// the scale's exponent, biased
+	v_lshlrev_b32_e32 v[T+1], 23, v[\s]
+	.irp j, 0,1,2,3				// byte 0 of the four results, then byte 1 ...
+	v_cvt_scalef32_pk_fp4_bf16 v[\d+\j], v[\a+4*\j], v[T+1]
+	.endr
+	.irp j, 0,1,2,3
+	v_cvt_scalef32_pk_fp4_bf16 v[\d+\j], v[\a+4*\j+1], v[T+1] op_sel:[0,0,1,0]
+	.endr
+	.irp j, 0,1,2,3
+	v_cvt_scalef32_pk_fp4_bf16 v[\d+\j], v[\a+4*\j+2], v[T+1] op_sel:[0,0,0,1]
+	.endr
+	.irp j, 0,1,2,3
+	v_cvt_scalef32_pk_fp4_bf16 v[\d+\j], v[\a+4*\j+3], v[T+1] op_sel:[0,0,1,1]
+	.endr
+.endm
+
+// 64 bytes of A: v[a:a+15]
+.macro LOAD_A a, offset
+	buffer_load_dwordx4 v[\a:\a+3], v1, s[16:19], s34 offen offset:\offset
+	buffer_load_dwordx4 v[\a+4:\a+7], v1, s[16:19], s34 offen offset:\offset+16
+	buffer_load_dwordx4 v[\a+8:\a+11], v1, s[16:19], s34 offen offset:\offset+32
+	buffer_load_dwordx4 v[\a+12:\a+15], v1, s[16:19], s34 offen offset:\offset+48
+.endm
+
+// column group c of the wave's two += A fragment a (scale sa) times B fragment b, half h of K; v[sb]: B's scales
+.macro MMA c, h, a, sa, b, sb
+	v_mfma_scale_f32_16x16x128_f8f6f4 v[C+4*\c:C+4*\c+3], v[\a:\a+3], v[\b:\b+3], v[C+4*\c:C+4*\c+3], v[\sa], v[\sb] op_sel:[0,\c,0] op_sel_hi:[0,\h,0] cbsz:4 blgp:4
+.endm
+
+// The loads of one K step: v[r:r+15] A, v[r+16:r+23] B, v[r+24] B's scales. After the last step the offsets stop:
+// it is loaded again, and not used.
+.macro LOADS r
+	LOAD_A \r, 0
+	buffer_load_dwordx4 v[\r+16:\r+19], v8, s[20:23], s35 offen
+	buffer_load_dwordx4 v[\r+20:\r+23], v8, s[20:23], s35 offen offset:1024
+	buffer_load_dword v[\r+24], v9, s[24:27], s36 offen
+	s_sub_u32 s44, s44, 1
+	s_cmp_gt_i32 s44, 0
+	s_cselect_b32 s45, 512, 0
+	s_cselect_b32 s46, 2048, 0
+	s_cselect_b32 s47, 256, 0
+	s_add_u32 s34, s34, s45
+	s_add_u32 s35, s35, s46
+	s_add_u32 s36, s36, s47
+.endm
+
+// A K step's loads into LDS buffer p: B as it is, A quantised; B's scales stay in v[14+p].
+.macro PUT p, r
+	ds_write_b128 v10, v[\r+16:\r+19] offset:\p*BUFFER+LDS_B
+	ds_write_b128 v10, v[\r+20:\r+23] offset:\p*BUFFER+LDS_B+4096
+	v_mov_b32_e32 v[14+\p], v[\r+24]
+	QUANT 84, 88, \r
+	ds_write_b128 v10, v[84:87] offset:\p*BUFFER
+	ds_write_b8 v0, v88 offset:\p*BUFFER+LDS_S
+	s_waitcnt lgkmcnt(0)
+	s_barrier
+.endm
+
+// The K step in LDS buffer p: fragments of A v92-99 (scales v90, v91), of B v100-115
+.macro COMPUTE p
+	ds_read_b128 v[92:95], v11 offset:\p*BUFFER
+	ds_read_u8 v90, v12 offset:\p*BUFFER+LDS_S
+	ds_read_b128 v[100:103], v13 offset:\p*BUFFER+LDS_B
+	ds_read_b128 v[104:107], v13 offset:\p*BUFFER+LDS_B+1024
+	ds_read_b128 v[96:99], v11 offset:\p*BUFFER+1024
+	ds_read_u8 v91, v12 offset:\p*BUFFER+LDS_S+64
+	ds_read_b128 v[108:111], v13 offset:\p*BUFFER+LDS_B+4096
+	ds_read_b128 v[112:115], v13 offset:\p*BUFFER+LDS_B+5120
+	s_waitcnt lgkmcnt(5)
+	MMA 0, 0, 92, 90, 100, 14+\p
+	s_waitcnt lgkmcnt(4)
+	MMA 1, 0, 92, 90, 104, 14+\p
+	s_waitcnt lgkmcnt(1)
+	MMA 0, 1, 96, 91, 108, 14+\p
+	s_waitcnt lgkmcnt(0)
+	MMA 1, 1, 96, 91, 112, 14+\p
+	s_sub_u32 s37, s37, 1
+	s_cmp_eq_u32 s37, 0
+.endm
+
+mxfp4_pipelined:
+	s_load_dwordx8 s[4:11], s[0:1], 0x0
+	s_load_dwordx2 s[12:13], s[0:1], 0x20
+	s_load_dword s14, s[0:1], 0x28
+	s_mov_b32 s33, 0x7fff7fff
+	s_mov_b32 s34, 0
+	s_mov_b32 s35, 0
+	s_mov_b32 s36, 0
+	.irp r, 0,1,2,3,4,5,6,7
+	v_mov_b32_e32 v[C+\r], 0
+	.endr
+	// Wave w quantises rows 16 (w / 2) and half w % 2 of each K step of 256; it computes rows 16 (w / 2) and
+	// columns 32 (w % 2). Lane l is row l % 16, values 32 (l / 16) to + 31 of its half.
+	v_and_b32_e32 v2, 63, v0		// lane
+	v_lshrrev_b32_e32 v3, 6, v0		// wave
+	v_and_b32_e32 v4, 15, v0
+	v_bfe_u32 v5, v0, 4, 2			// lane / 16
+	v_lshrrev_b32_e32 v6, 1, v3		// wave / 2
+	v_and_b32_e32 v7, 1, v3			// wave % 2
+	s_lshl_b32 s3, s3, 5			// first row of C
+	s_waitcnt lgkmcnt(0)
+
+	// Raw buffers, as long as the matrices: rows of A beyond M read zeros, rows of C beyond M are not stored.
+	s_lshl_b32 s38, s14, 1			// bytes of a row of A
+	s_mov_b32 s16, s4
+	s_and_b32 s17, s5, 0xffff
+	s_mul_i32 s18, s12, s38
+	s_mov_b32 s19, 0x00020000
+	s_lshr_b32 s39, s14, 1			// of a row of B
+	s_mov_b32 s20, s6
+	s_and_b32 s21, s7, 0xffff
+	s_mul_i32 s22, s13, s39
+	s_mov_b32 s23, 0x00020000
+	s_lshr_b32 s40, s14, 5			// of the scales
+	s_add_i32 s41, s13, 31
+	s_and_b32 s41, s41, 0xffffffe0
+	s_mov_b32 s24, s8
+	s_and_b32 s25, s9, 0xffff
+	s_mul_i32 s26, s41, s40
+	s_mov_b32 s27, 0x00020000
+	s_lshl_b32 s41, s13, 1			// of C
+	s_mov_b32 s28, s10
+	s_and_b32 s29, s11, 0xffff
+	s_mul_i32 s30, s12, s41
+	s_mov_b32 s31, 0x00020000
+	s_lshr_b32 s37, s14, 8			// K steps of 256
+	v_lshl_add_u32 v1, v6, 4, v4
+	v_add_u32_e32 v1, s3, v1
+	v_mul_lo_u32 v1, v1, s38
+	v_lshl_add_u32 v1, v5, 6, v1
+	v_lshl_add_u32 v1, v7, 8, v1
+
+	// Wave w loads column group w of B (16 columns): both halves, 16 bytes a lane.
+	s_mul_i32 s42, s2, s14
+	s_lshl_b32 s42, s42, 5			// 64 columns: 32 K bytes of B
+	s_lshl_b32 s43, s14, 3			// 16 columns: 8 K
+	v_mul_lo_u32 v8, v3, s43
+	v_lshl_add_u32 v8, v2, 4, v8
+	v_add_u32_e32 v8, s42, v8
+	s_lshl_b32 s43, s2, 1			// 32 columns: K bytes of scales
+	v_add_u32_e32 v9, s43, v7
+	v_mul_lo_u32 v9, v9, s14
+	v_lshl_add_u32 v9, v2, 2, v9
+	// LDS: where the thread writes, and where the wave's fragments of A, their scales, and of B begin
+	v_lshlrev_b32_e32 v10, 4, v0
+	v_lshlrev_b32_e32 v13, 4, v2
+	v_lshl_add_u32 v11, v6, 11, v13
+	v_lshl_add_u32 v12, v6, 7, v2
+	v_lshl_add_u32 v13, v7, 11, v13
+
+	s_mov_b32 s44, s37			// K steps not loaded yet
+	LOADS 32
+	LOADS 58
+	s_waitcnt vmcnt(7)
+	PUT 0, 32
+
+	// Two K steps: while one is multiplied, the next is quantised, and the one after it loaded.
+.Lk_step:
+	LOADS 32
+	COMPUTE 0
+	s_cbranch_scc1 .Ldone
+	s_waitcnt vmcnt(7)
+	PUT 1, 58
+	LOADS 58
+	COMPUTE 1
+	s_cbranch_scc1 .Ldone
+	s_waitcnt vmcnt(7)
+	PUT 0, 32
+	s_branch .Lk_step
+
+.Ldone:
+	s_lshl_b32 s2, s2, 6			// first column of C
+	v_lshl_add_u32 v4, v7, 5, v4
+	v_add_u32_e32 v4, s2, v4
+	v_lshlrev_b32_e32 v5, 2, v5
+	v_lshl_add_u32 v5, v6, 4, v5
+	v_add_u32_e32 v5, s3, v5
+	// C: v5 row of element 0, v4 column; lane l holds rows 4 (l / 16) to + 3 of column l % 16
+	v_mul_lo_u32 v5, v5, s41
+	v_lshl_add_u32 v5, v4, 1, v5
+	s_nop 7					// the last MFMA's result
+	s_nop 7
+	.irp r, 0,1,2,3
+	v_cvt_pk_bf16_f32 v[T+\r], v[C+\r], v[C+4+\r]
+	.endr
+	.irp r, 0,1,2,3
+	buffer_store_short v[T+\r], v5, s[28:31], 0 offen
+	buffer_store_short_d16_hi v[T+\r], v5, s[28:31], 0 offen offset:32
+	.if \r < 3
+	v_add_u32_e32 v5, s41, v5
+	.endif
+	.endr
+	s_endpgm
+.Lend:
+	.size	mxfp4_pipelined, .Lend-mxfp4_pipelined
+
+	.rodata
+	.p2align 6
+	.amdhsa_kernel mxfp4_pipelined
+		.amdhsa_group_segment_fixed_size 25088
+		.amdhsa_kernarg_size 44
+		.amdhsa_user_sgpr_count 2
+		.amdhsa_user_sgpr_kernarg_segment_ptr 1
+		.amdhsa_system_sgpr_workgroup_id_x 1
+		.amdhsa_system_sgpr_workgroup_id_y 1
+		.amdhsa_system_vgpr_workitem_id 0
+		.amdhsa_next_free_vgpr 116
+		.amdhsa_next_free_sgpr 48
+		.amdhsa_accum_offset 116
+	.end_amdhsa_kernel
+
+	.amdgpu_metadata
+---
+amdhsa.version: [1, 2]
+amdhsa.target: amdgcn-amd-amdhsa--gfx950
+amdhsa.kernels:
+  - .name: mxfp4_pipelined
+    .symbol: mxfp4_pipelined.kd
+    .args:
+      - {.name: A, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global, .access: read_only}
+      - {.name: B, .offset: 8, .size: 8, .value_kind: global_buffer, .address_space: global, .access: read_only}
+      - {.name: ScaleB, .offset: 16, .size: 8, .value_kind: global_buffer, .address_space: global, .access: read_only}
+      - {.name: C, .offset: 24, .size: 8, .value_kind: global_buffer, .address_space: global, .access: write_only}
+      - {.name: M, .offset: 32, .size: 4, .value_kind: by_value}
+      - {.name: N, .offset: 36, .size: 4, .value_kind: by_value}
+      - {.name: K, .offset: 40, .size: 4, .value_kind: by_value}
+    .kernarg_segment_size: 44
+    .kernarg_segment_align: 8
+    .group_segment_fixed_size: 25088
+    .private_segment_fixed_size: 0
+    .wavefront_size: 64
+    .sgpr_count: 54
+    .vgpr_count: 116
+    .agpr_count: 0
+    .max_flat_workgroup_size: 256
+    .reqd_workgroup_size: [256, 1, 1]
+...
+	.end_amdgpu_metadata
