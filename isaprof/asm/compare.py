@@ -1,7 +1,5 @@
 """Two objects compared part by part: identical, equivalent, or different and where."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple

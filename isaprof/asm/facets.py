@@ -5,8 +5,6 @@ Distances that depend on the linker's placing are replaced by what they point
 to: a descriptor's entry offset, the value at a dynamic relocation.
 """
 
-from __future__ import annotations
-
 import struct
 from collections import Counter
 from collections.abc import Mapping

@@ -17,8 +17,6 @@
 All of it comes from the text; nothing is taken from the original file.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 from os import PathLike

@@ -1,7 +1,5 @@
 """Everything of a code object that its text must carry: sections, symbols, relocations, notes."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from os import PathLike
 from typing import NamedTuple

@@ -88,7 +88,7 @@ def prove(data: bytes, *, path: str, arch: str | None = None) -> Proof:
 
     co = started.co
     layout = read_layout(started.image, path)
-    function_starts(co, layout)  # loads the tables of the target
+    function_starts(co, layout)  # loads the tables of the target where they are needed
 
     # and what is needed to compare, while llvm-mc does
     @cache

@@ -5,8 +5,6 @@ guide, section "Kernel Descriptor". Register granules come from the
 architecture table.
 """
 
-from __future__ import annotations
-
 import struct
 from typing import NamedTuple
 
@@ -55,7 +53,7 @@ class KernelDescriptor(NamedTuple):
     address: int = 0  #: virtual address of the descriptor
 
     @classmethod
-    def parse(cls, data: bytes, arch: str, address: int = 0) -> KernelDescriptor:
+    def parse(cls, data: bytes, arch: str, address: int = 0) -> "KernelDescriptor":
         """Parse the 64 bytes; BadInput when ``data`` is shorter."""
         if len(data) < SIZE:
             raise BadInput(f"kernel descriptor is cut: {len(data)} of {SIZE} bytes", kind="truncated")
@@ -82,7 +80,8 @@ class KernelDescriptor(NamedTuple):
     @property
     def kernarg_preload_length(self) -> int:
         """Dwords of the kernarg segment that arrive in user SGPRs (gfx90a and later CDNA, gfx1250)."""
-        return _bits(self.kernarg_preload, 0, 7) if self._table["kernarg_preload"] else 0
+        n = _bits(self.kernarg_preload, 0, 7)
+        return n if n and self._table["kernarg_preload"] else 0  # most ask for none: no table is loaded
 
     @property
     def kernarg_preload_offset(self) -> int:

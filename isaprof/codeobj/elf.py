@@ -1,7 +1,5 @@
 """An AMDGPU code object: target, kernels, code and initialised data."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from os import PathLike
 from typing import Any, NamedTuple
@@ -73,7 +71,7 @@ class CodeObject(NamedTuple):
     segments: tuple[tuple[int, bytes], ...] = ()
 
     @classmethod
-    def load(cls, path: str | PathLike[str], arch: str | None = None) -> CodeObject:
+    def load(cls, path: str | PathLike[str], arch: str | None = None) -> "CodeObject":
         """Read the file at ``path``; BadInput as for :meth:`from_bytes`, or when it cannot be read."""
         try:
             data = content(path)
@@ -84,7 +82,7 @@ class CodeObject(NamedTuple):
     @classmethod
     def from_bytes(
         cls, data: bytes, *, path: str | PathLike[str] | None = None, arch: str | None = None
-    ) -> CodeObject:
+    ) -> "CodeObject":
         """Parse ELF bytes. ``arch`` is needed only for minimal objects (e_machine 0).
 
         Raises BadInput for anything that is no AMDGPU code object, saying what
@@ -95,7 +93,7 @@ class CodeObject(NamedTuple):
     @classmethod
     def of_image(
         cls, image: Image, data: bytes, *, path: str | PathLike[str] | None = None, arch: str | None = None
-    ) -> CodeObject:
+    ) -> "CodeObject":
         """The same for a file that is taken apart already."""
         where = None if path is None else str(path)
         name, target = target_of(image, arch, path)

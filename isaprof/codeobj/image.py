@@ -5,8 +5,6 @@ files some programs write (class set, e_machine 0, e_shentsize 0) are read
 here. Whatever is wrong with a file ends as :class:`~isaprof.errors.BadInput`.
 """
 
-from __future__ import annotations
-
 import struct
 from os import PathLike
 from typing import NamedTuple

@@ -5,8 +5,6 @@ user guide, "Code Object V3 Metadata"). Version 2 wrote YAML in a note of
 type 10 of owner ``AMD``: its presence is reported, its content is not read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

@@ -6,8 +6,6 @@ checked against the file before it is followed; work and memory are bounded by
 a multiple of the file's size. Layout: the System V gABI, chapter "Object Files".
 """
 
-from __future__ import annotations
-
 import struct
 from typing import NamedTuple
 
