@@ -178,7 +178,7 @@ class Result:
     outputs: tuple[OutputDifference, ...]
     comparison: Comparison
     notes: tuple[str, ...] = ()
-    #: what B, unlike A, uses while it may be in flight: sentences (:mod:`isaprof.ab.flight`)
+    #: what B, unlike A, uses while it may be in flight, and its races: sentences (isaprof.ab.flight, .races)
     in_flight: tuple[str, ...] = ()
 
     @property
@@ -234,7 +234,7 @@ class Result:
         if self.in_flight:
             more = f" ({len(self.in_flight) - 1} more like it)" if len(self.in_flight) > 1 else ""
             return (
-                f"{self.b.name} lacks a wait: {self.in_flight[0]}{more}; "
+                f"{self.b.name} lacks a wait or a barrier: {self.in_flight[0]}{more}; "
                 "the simulator completes loads at once, so the outputs do not show it"
             )
         return ""
