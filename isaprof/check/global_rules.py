@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 #: scalar loads may fetch the rest of the kernarg segment's last cache line (allocated in these units)
 KERNARG_LINE = 64
+#: an address that far from every operand belongs to none of them
+FAR = 1 << 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,8 @@ class GlobalRules:
         if s is None:
             s = min(self.memory.segments, key=lambda x: max(x.base - address, address - x.end + 1, 0))
         at = address - s.base
+        if not -FAR < at < s.size + FAR:
+            return f"{address:#x}, near no operand", {"operand": None, "address": hex(address)}
         if at >= s.size:
             text = f"{at - s.size} bytes past the end of {s.name}"
         elif at < 0:
