@@ -139,13 +139,13 @@ def markdown(outcomes: Sequence[Outcome]) -> str:
         ]
         for name, a in done
     ]  # fmt: skip
-    out = ["### Warm stretches and whole waves", "", *_table(head, rows), "", "### Components", ""]
+    out = ["### Warm stretches and whole waves", "", *table(head, rows), "", "### Components", ""]
     names = list(dict.fromkeys(p.component.value for _, a in done for p in a.parts))
     rows = [
         [name, *(percent(next((p.error for p in a.parts if p.component.value == n), None), 0) for n in names)]
         for name, a in done
     ]
-    out += _table(["capture", *names], rows)
+    out += table(["capture", *names], rows)
     loops = [(name, m) for name, a in done for m in a.loops]
     if loops:
         out += ["", "### Matrix loops", ""]
@@ -159,7 +159,8 @@ def markdown(outcomes: Sequence[Outcome]) -> str:
     return "\n".join(out) + "\n"
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A Markdown table, line by line."""
     return [
         "| " + " | ".join(head) + " |",
         "| " + " | ".join("---" for _ in head) + " |",

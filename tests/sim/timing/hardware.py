@@ -1,4 +1,4 @@
-"""Recorded waves as replayable paths, and the comparison of a replay with the recording."""
+"""Recorded waves as replayable paths."""
 
 from __future__ import annotations
 
@@ -98,36 +98,4 @@ def load(data: Path, arch: str, example: str) -> list[Recording]:
         warm = program["elf"] == "ordinary" and arch != "gfx950"
         simds = (0, 1, 2, 3) if example == "gemm" and arch != "gfx950" else (0,)
         out.append(Recording(listing, tables.get(target), trace["waves"], example == "sync", warm, simds))
-    return out
-
-
-@dataclass
-class Gap:
-    """Issue-to-issue distance of two consecutive records, measured and modelled."""
-
-    line: int
-    measured: int
-    modelled: int
-    memory_wait: bool  #: ends at a wait for vector or scalar memory
-
-
-def gaps(recording: Recording) -> list[list[Gap]]:
-    """Issue gaps of every wave, without launch and end."""
-    out = []
-    for wave, model in zip(recording.waves, recording.replay(), strict=True):
-        measured = [r[1] + r[4] for r in wave["insts"]]
-        modelled = [r[1] + r[2] for r in model]
-        assert len(measured) == len(modelled)
-        pending = False
-        rows = []
-        for n, (line, *_) in enumerate(model):
-            i = recording.listing.instructions[line]
-            cold = bool(i.waits) and pending
-            if n and not i.base.startswith("s_endpgm"):
-                rows.append(Gap(line, measured[n] - measured[n - 1], modelled[n] - modelled[n - 1], cold))
-            if i.mem is not None and i.mem.space.value != "lds" and i.mem.load:
-                pending = True
-            elif cold and all(c == 0 for _, c in i.waits):
-                pending = False
-        out.append(rows)
     return out

@@ -1,8 +1,6 @@
-"""The model against public hardware traces, with the constants of the built-in tables.
+"""How the model books its records, against public hardware traces.
 
-No constant was fitted on one file to pass it; the bounds are the agreement
-reached, and the target (80 % of issue gaps within 2 cycles on RDNA, one slot of
-4 on CDNA) where the agreement is better than that.
+How far its gaps and sums agree is in tests/accuracy/test_hardware.py.
 """
 
 from __future__ import annotations
@@ -15,31 +13,10 @@ import pytest
 
 from tests.sim.timing import hardware
 
-CASES = {
-    # example: (tolerance in cycles, least share of gaps within it, largest error of their sum)
-    ("gfx1100", "gemm"): (2, 0.88, 0.05),
-    ("gfx1100", "sync"): (2, 0.80, 0.05),
-    ("gfx1200", "gemm"): (2, 0.80, 0.13),  # LDS contention of 32 waves is underestimated
-    ("gfx1200", "sync"): (2, 0.80, 0.05),
-    ("gfx1200", "handwritten"): (2, 0.85, 0.05),
-    ("gfx950", "gemm"): (4, 0.80, 0.05),
-}
-
-
-@pytest.mark.parametrize(("arch", "example"), list(CASES))
-def test_issue_gaps_between_memory_waits(data_dir: Path, arch: str, example: str) -> None:
-    tolerance, share, total_error = CASES[arch, example]
-    recordings = hardware.load(data_dir, arch, example)
-    assert recordings
-    for recording in recordings:
-        rows = [g for wave in hardware.gaps(recording) for g in wave]
-        # cold misses of code (over 1000 cycles) and waits for memory have their own, device-dependent error
-        rows = [g for g in rows if not g.memory_wait and g.measured < 1000]
-        assert len(rows) >= 20
-        good = sum(abs(g.measured - g.modelled) <= tolerance for g in rows)
-        assert good / len(rows) >= share
-        measured, modelled = sum(g.measured for g in rows), sum(g.modelled for g in rows)
-        assert abs(modelled - measured) <= total_error * measured
+CASES = [
+    ("gfx1100", "gemm"), ("gfx1100", "sync"), ("gfx1200", "gemm"), ("gfx1200", "sync"),
+    ("gfx1200", "handwritten"), ("gfx950", "gemm"),
+]  # fmt: skip
 
 
 def test_handwritten_loop_takes_187_cycles(data_dir: Path) -> None:
