@@ -107,10 +107,15 @@ class Flight:
         """Take out what the waits of ``index`` prove complete on all its counters."""
         done: list[Operation] = []
         for counter, n in self._replay.code[index].waits:
-            queue = self.queues.get(counter)
-            if queue and (n == 0 or (len(queue) > n and self._ordered(queue))):
-                done += self._drop(counter, queue, len(queue) - n)
+            done += self.wait(counter, n)
         return done
+
+    def wait(self, counter: str, n: int) -> list[Operation]:
+        """What a wait until at most ``n`` operations are outstanding on ``counter`` proves complete."""
+        queue = self.queues.get(counter)
+        if queue and (n == 0 or (len(queue) > n and self._ordered(queue))):
+            return self._drop(counter, queue, len(queue) - n)
+        return []
 
     def uses(self, index: int, lanes: int | None = None) -> list[Use]:
         """Uses by ``index`` of what is outstanding; ``lanes``: those it reads and writes (None: all)."""
@@ -153,13 +158,6 @@ class Flight:
             if len(queue) > self._replay.maxima.get(counter, 1 << 30) and self._ordered(queue):
                 done += self._drop(counter, queue, 1)
         return op, done
-
-    def forget(self, op: Operation) -> None:
-        """Take no more notice of the registers of ``op``: its first use has been reported."""
-        for counter in op.left:
-            for _ in range(sum(o is op for o in self.queues[counter])):
-                self._unpend(op)
-        op.lanes = 0
 
     def _results(self, op: Operation) -> frozenset[Reg]:
         return self._replay.results[op.index] if op.lanes != 0 else frozenset()

@@ -122,8 +122,13 @@ class Monitor(GlobalRules):
         use = min(uses, key=lambda u: u.count)
         issued = use.operation.lanes
         lanes = () if issued is None else tuple(lane_list(self._mask & issued))
-        for u in uses:
-            w.shadow.flight.forget(u.operation)
+        counts = {u.counter: min(x.count for x in uses if x.counter == u.counter) for u in uses}
+        for (
+            counter,
+            n,
+        ) in counts.items():  # go on as if the wait stood here: one that is missing is one finding
+            for op in w.shadow.flight.wait(counter, n):
+                op.done = w.shadow.signalled
         key = ("wait-missing", ins.index)
         if self.findings.again(key):
             return
