@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
 from isaprof import arch as targets
+from isaprof.backends import amd_decoder
 from isaprof.backends.protocol import Progress, RawCapture, no_progress
 from isaprof.backends.recorded import DispatchInfo, decode_all
+from isaprof.backends.rocprof_ui import assemble_ui
 from isaprof.backends.sqtt import LoadedCode, Recording, assemble, check_generation
 from isaprof.capture.model import Warning_
 from isaprof.codeobj.elf import CodeObject
@@ -68,6 +71,16 @@ class FolderRecording:
         warnings += [w for p in self.folder.programs for w in _changed(p.path, p.sha256, "code object")]
         objects = [self._load(p) for p in self.folder.programs]
         main = next(o for o in objects if o.id == launch.program)
+        if decoder == "rocprof":
+            ui = amd_decoder.decode(
+                self.path, [(t.se, t.path) for t in traces], objects, main.co.arch, warnings, progress
+            )
+            return assemble_ui(
+                ui, main.co.arch, objects,
+                dispatch={"id": number, "duration_us": launch.duration_us},
+                launch=_launch(launch), device=self._device(), warnings=warnings,
+                backend="rocprof-trace-decoder", progress=progress,
+            )  # fmt: skip
         engines = decode_all([(t.se, t.path) for t in traces], warnings, progress)
         files = {t.se: t.path for t in traces}
         for se, trace in engines.items():
@@ -80,19 +93,18 @@ class FolderRecording:
             str(self.path),
             entry=self._entry(launch, program, main),
             dispatch={"id": number, "duration_us": launch.duration_us},
-            launch={
-                k: list(v)
-                for k, v in (("grid", launch.grid), ("workgroup", launch.workgroup))
-                if v is not None
-            },
-            device={
-                str(k)[:64]: v
-                for k, v in list(self.folder.device.items())[:_MAX_DEVICE_KEYS]
-                if isinstance(v, int | float | str)
-            },
+            launch=_launch(launch),
+            device=self._device(),
             warnings=warnings,
         )
         return assemble(rec, progress)
+
+    def _device(self) -> dict[str, Any]:
+        return {
+            str(k)[:64]: v
+            for k, v in list(self.folder.device.items())[:_MAX_DEVICE_KEYS]
+            if isinstance(v, int | float | str)
+        }
 
     def _load(self, p: Program) -> LoadedCode:
         data = read_bytes(p.path, "code object")
@@ -132,6 +144,12 @@ class FolderRecording:
         kernels = main.co.kernels
         named = [k for k in kernels if k.name == program.name] or list(kernels if len(kernels) == 1 else ())
         return program.load_base + named[0].start if named else None
+
+
+def _launch(launch: Launch) -> dict[str, Any]:
+    """Grid and workgroup, as far as meta.json has them."""
+    found = (("grid", launch.grid), ("workgroup", launch.workgroup))
+    return {k: list(v) for k, v in found if v is not None}
 
 
 def _damage(t: TraceFile) -> list[Warning_]:

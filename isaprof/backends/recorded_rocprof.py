@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from isaprof import arch as targets
+from isaprof.backends import amd_decoder
 from isaprof.backends.protocol import Progress, RawCapture, no_progress
 from isaprof.backends.recorded import DispatchInfo, decode_all
 from isaprof.backends.rocprof_totals import assemble_totals, old_decoder
-from isaprof.backends.rocprof_ui import assemble_ui, generation_name
+from isaprof.backends.rocprof_ui import assemble_ui, generation_names
 from isaprof.backends.sqtt import LoadedCode, Recording, assemble, check_generation
 from isaprof.capture.model import Warning_
 from isaprof.codeobj.elf import CodeObject
@@ -111,7 +112,7 @@ class RocprofRecording:
         assert d.ui is not None
         ui = read_ui_output(d.ui, lambda n, total: progress(n, total, "reading wave files"))
         objects = self._objects(ui.code)
-        target, warnings = self._target(arch, objects, ui.code, generation_name(ui), ui.path)
+        target, warnings = self._target(arch, objects, ui.code, generation_names(ui), ui.path)
         launch = self._launch(d)
         return assemble_ui(
             ui, target, objects,
@@ -124,7 +125,7 @@ class RocprofRecording:
         assert d.stats is not None
         code = read_stats(d.stats)
         objects = self._objects(code)
-        target, warnings = self._target(arch, objects, code, None, d.stats)
+        target, warnings = self._target(arch, objects, code, (), d.stats)
         launch = self._launch(d)
         return assemble_totals(
             code, target, objects,
@@ -142,31 +143,35 @@ class RocprofRecording:
         arch: str | None,
         objects: Sequence[LoadedCode],
         code: Sequence[CodeRow],
-        generation: str | None,
+        generations: tuple[str, ...],
         path: Path,
     ) -> tuple[str, list[Warning_]]:
-        """The GPU target, and a warning where nothing names it. ``generation``: None where it is unknown."""
-        target = arch or next((o.co.arch for o in objects), None) or self._named(generation)
+        """The GPU target, and a warning where nothing names it. ``generations``: the possible ones."""
+        target = arch or next((o.co.arch for o in objects), None) or self._named(generations)
         if target is not None:
             return target, []
-        target = _guess(code, generation)
+        target = _guess(code, generations)
         if not target:
-            what = "nothing names the GPU target" + (f" of this {generation} trace" if generation else "")
+            what = "nothing names the GPU target" + (
+                f" of this {generations[0]} trace" if generations else ""
+            )
             hint = f"isaprof import {path} --arch gfx1030   (your target)"
             raise BadInput(what, path=path, kind="arch_unknown", hint=hint)
         message = f"nothing names the GPU target, {target} is taken (see --arch)"
         return target, [Warning_("arch_assumed", message)]
 
-    def _named(self, generation: str | None) -> str | None:
+    def _named(self, generations: tuple[str, ...]) -> str | None:
         """Target from the code object file names or the agent table, if it is one of this generation."""
         names = self.found.archs or {str(d.get("name")) for d in self.runs.devices}
-        fitting = {n for n in names if (g := _generation(n)) and generation in (None, g)}
+        fitting = {n for n in names if (g := _generation(n)) and (not generations or g in generations)}
         return fitting.pop() if len(fitting) == 1 else None
 
     # -- raw traces ---------------------------------------------------------
     def _read_raw(self, d: Dispatch, arch: str | None, progress: Progress, decoder: str) -> RawCapture:
         warnings: list[Warning_] = []
         buffers = sorted(d.att.items())
+        if decoder == "rocprof":
+            return self._read_amd(d, arch, progress)
         try:
             engines = decode_all(buffers, warnings, progress)
         except BadInput as e:
@@ -178,12 +183,7 @@ class RocprofRecording:
             o.base = loaded[ident].address if ident in loaded else self.runs.bases.get(ident)
             objects.append(o)
         if not objects:
-            raise BadInput(
-                "no code object file (*_code_object_id_<id>.out) beside the .att files",
-                path=self.path,
-                kind="no_code_object",
-                hint="copy the whole rocprofv3 output directory",
-            )
+            raise self._no_objects()
         home = next((o for o in objects if o.base is not None), objects[0])
         for se, trace in engines.items():
             check_generation(trace, str(d.att[se]), home.co.arch, self.found.objects[home.id].name)
@@ -207,6 +207,31 @@ class RocprofRecording:
                 hint=retarget(units),
             )
         return assemble(rec, progress)
+
+    def _read_amd(self, d: Dispatch, arch: str | None, progress: Progress) -> RawCapture:
+        """The raw files by AMD's own library."""
+        amd_decoder.require(self.path)
+        warnings: list[Warning_] = []
+        objects = [self._load(i) for i in sorted(self.found.objects)]
+        if not objects:
+            raise self._no_objects()
+        for o in objects:
+            o.base = self.runs.bases.get(o.id)
+        target = arch or objects[0].co.arch
+        ui = amd_decoder.decode(self.path, sorted(d.att.items()), objects, target, warnings, progress)
+        return assemble_ui(
+            ui, target, objects,
+            dispatch=self._dispatch(d), launch=self._launch(d), device=self._device(target),
+            warnings=[*warnings, *self.notes], backend="rocprof-trace-decoder", progress=progress,
+        )  # fmt: skip
+
+    def _no_objects(self) -> BadInput:
+        return BadInput(
+            "no code object file (*_code_object_id_<id>.out) beside the .att files",
+            path=self.path,
+            kind="no_code_object",
+            hint="copy the whole rocprofv3 output directory",
+        )
 
     def _no_waves(self, engines: Mapping[int, EngineTrace]) -> BadInput:
         numbers = sorted(engines)
@@ -268,14 +293,13 @@ class RocprofRecording:
         return out
 
 
-def _guess(code: Sequence[CodeRow], generation: str | None) -> str:
+def _guess(code: Sequence[CodeRow], generations: tuple[str, ...]) -> str:
     """A target by the mnemonics only it has, else the usual one of the generation, else ""."""
     for target, mnemonics in _EVIDENCE.items():
-        if generation in (None, targets.generation(target)) and any(
-            r.text.startswith(mnemonics) for r in code
-        ):
+        fits = not generations or targets.generation(target) in generations
+        if fits and any(r.text.startswith(mnemonics) for r in code):
             return target
-    return _DEFAULT.get(generation or "", "")
+    return _DEFAULT.get(generations[0], "") if generations else ""
 
 
 def _generation(name: str) -> str | None:

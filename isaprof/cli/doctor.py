@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isaprof.cli.failure import printable
 from isaprof.errors import BadInput, ExitCode
 
 if TYPE_CHECKING:
+    from isaprof.backends.diagnose import Examined
     from isaprof.backends.environment import Finding
 
 
@@ -45,14 +47,14 @@ _BELOW = ("", "*/", "*/*/")
 def command(
     directory: Annotated[
         Path | None,
-        typer.Argument(metavar="[DIR]", help="A trace folder: say which of its files are recognised."),
+        typer.Argument(metavar="[DIR]", help="A recording: say what it holds, what is wrong, what to do."),
     ] = None,
     backend: Annotated[
         Backend, typer.Option("--backend", help="Exit 6 when something this backend needs is missing.")
     ] = Backend.simulator,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
-    """Say what is installed, what is missing, and the command that installs it."""
+    """Say what is installed or missing, or what is wrong with a recording, and the next command."""
     from isaprof.backends import environment
 
     if directory is not None:
@@ -85,26 +87,77 @@ def _table(findings: tuple[Finding, ...], ready: dict[str, bool]) -> None:
 
 
 def _folder(directory: Path, *, as_json: bool) -> int:
-    """List the recognised files of a trace folder."""
-    if not directory.is_dir():
-        raise BadInput("no such folder", path=directory, kind="not_found")
-    found = []
-    for pattern, what in _FILES:
-        hits = sorted(p for below in _BELOW for p in directory.glob(below + pattern) if p.is_file())
-        if hits:
-            first = str(hits[0].relative_to(directory))
-            found.append({"pattern": pattern, "what": what, "files": len(hits), "first": first})
-    if not found:
+    """List the recognised files of a recording, and what is wrong with it."""
+    if not directory.exists():
+        raise BadInput(
+            "no such file or folder", path=directory, kind="not_found", hint=f"ls {directory.parent}"
+        )
+    found = _recognised(directory)
+    if not found and directory.is_file():
+        raise BadInput(
+            "is a file, and of no known trace format",
+            path=directory,
+            kind="not_a_folder",
+            hint=f"isaprof doctor {directory.parent}   looks at the folder it lies in",
+        )
+    from dataclasses import asdict
+
+    from isaprof.backends.diagnose import examine
+
+    seen = examine(directory)
+    if not found and not seen.diagnoses:
         raise BadInput(
             "no file of a known trace format",
             path=directory,
             kind="no_trace",
             hint="rocprofv3 --att -d DIR -- APP   writes one; docs/trace-folder.md describes another",
         )
+    first = next(iter(seen.diagnoses), None)
     if as_json:
-        print(json.dumps({"schema_version": 1, "directory": str(directory), "recognised": found}, indent=1))
+        body = {
+            "schema_version": 1,
+            "directory": str(directory),
+            "recognised": found,
+            "dispatches": [asdict(d) for d in seen.dispatches],
+            "read": seen.read,
+            "diagnoses": [asdict(d) for d in seen.diagnoses],
+        }
+        if first is not None:
+            body["error"] = {"kind": first.kind, "message": first.message, "hint": first.next}
+        print(json.dumps(body, indent=1))
     else:
-        for row in found:
-            print(f"{row['files']:6}  {row['what']:52}  {row['first']}")
+        _print(directory, found, seen)
+    return ExitCode.BAD_INPUT if first is not None else ExitCode.OK
+
+
+def _print(directory: Path, found: list[dict[str, str | int]], seen: Examined) -> None:
+    from isaprof.backends.recorded import describe
+
+    for row in found:
+        print(f"{row['files']:6}  {row['what']:52}  {row['first']}")
+    if len(seen.dispatches) > 1:
+        print(f"{len(seen.dispatches)} dispatches:")
+        for info in seen.dispatches:
+            print("  " + printable(describe(info)))
+    for d in seen.diagnoses:
+        where = "" if d.dispatch is None or len(seen.dispatches) < 2 else f"dispatch {d.dispatch}: "
+        print(f"{d.kind}: {where}{printable(d.message)}")
+        print(f"  next: {printable(d.next)}")
+    if not seen.read:
+        print("too large to be decoded here; isaprof import says more")
+    if not seen.diagnoses:
         print(f"isaprof import {directory}   reads it")
-    return ExitCode.OK
+
+
+def _recognised(path: Path) -> list[dict[str, str | int]]:
+    """Files of known formats; of a single file, its own."""
+    found: list[dict[str, str | int]] = []
+    for pattern, what in _FILES:
+        if path.is_file():
+            hits = [path] if path.match(pattern) else []
+        else:
+            hits = sorted({p for below in _BELOW for p in path.glob(below + pattern) if p.is_file()})
+        if hits:
+            first = hits[0].name if path.is_file() else str(hits[0].relative_to(path))
+            found.append({"pattern": pattern, "what": what, "files": len(hits), "first": first})
+    return found

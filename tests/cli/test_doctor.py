@@ -74,25 +74,41 @@ def test_this_machine_can_be_probed() -> None:
 def test_a_trace_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("meta.json", "se0.sqtt", "se1.sqtt", "kernel.co", "notes.txt"):
         (tmp_path / name).write_bytes(b"")
-    assert doctor.command(tmp_path) == ExitCode.OK
+    assert doctor.command(tmp_path) == ExitCode.BAD_INPUT  # recognised by their names, but empty
     out = capsys.readouterr().out
     assert "2  raw SQTT, one shader engine" in out
     assert "se0.sqtt" in out
+    assert "bad_meta" in out
     assert "notes" not in out
-    assert doctor.command(tmp_path, as_json=True) == ExitCode.OK
+    assert doctor.command(tmp_path, as_json=True) == ExitCode.BAD_INPUT
     shown = json.loads(capsys.readouterr().out)
     assert [r["pattern"] for r in shown["recognised"]] == ["meta.json", "*.sqtt", "*.co"]
 
 
 @pytest.mark.parametrize("content", [None, "notes.txt"])
-def test_a_folder_without_a_trace_is_bad_input(tmp_path: Path, content: str | None) -> None:
+def test_a_folder_without_a_trace_is_bad_input(
+    tmp_path: Path, content: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = tmp_path / "traces"
     if content:
         folder.mkdir()
         (folder / content).write_bytes(b"")
+        assert doctor.command(folder) == ExitCode.BAD_INPUT
+        assert "no_trace: " in capsys.readouterr().out
+        return
     with pytest.raises(BadInput) as e:
         doctor.command(folder)
-    assert e.value.kind == ("no_trace" if content else "not_found")
+    assert e.value.kind == "not_found"
+
+
+def test_a_file_is_not_called_absent(tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("x")
+    with pytest.raises(BadInput) as e:
+        doctor.command(file)
+    assert e.value.kind == "not_a_folder"
+    assert "no such" not in e.value.message
+    assert e.value.hint == f"isaprof doctor {tmp_path}   looks at the folder it lies in"
 
 
 REAL = ("sqtt/gfx1100/gemm_run0", "sqtt/gfx950/gemm_run0", "att/wave_gemm_gfx950")
