@@ -40,6 +40,9 @@ GENERATIONS = ("gfx6", "gfx7", "gfx8", "gfx9", "gfx10", "gfx11", "gfx12", "gfx12
 #: generations whose objects are disassembled with true16 register names (v4.l, v4.h)
 TRUE16_GENERATIONS = frozenset({"gfx11", "gfx12", "gfx1250"})
 
+#: generations where a mode gives the upper bits of VGPR numbers (s_set_vgpr_msb)
+VGPR_MSB_GENERATIONS = frozenset({"gfx1250"})
+
 _PREFIXES: tuple[tuple[str, str], ...] = (
     ("gfx125", "gfx1250"),
     ("gfx12", "gfx12"),

@@ -15,8 +15,8 @@ from isaprof.asm.start import wave_size
 from isaprof.codeobj.elf import CodeObject
 from isaprof.isa import llvm
 from isaprof.isa.objdump import CodeRange, Row, disassemble_ranges
+from isaprof.isa.vgpr_msb import branch_target, resolve
 
-_BRANCH = re.compile(r"(s_(?:c?branch\w*|call_\w+|subvector_loop\w*)) (?:(.*), )?(-?\w+)")
 _GET_PC = re.compile(r"s_get_?pc_[bi]64 s\[(\d+):(\d+)\]")
 _ADD = re.compile(r"(s_add_(?:co_)?u32) s(\d+), s(\d+), (?:lit\()?-?(?:0x)?[0-9a-f]+\)?")
 _ADD64 = re.compile(r"(s_add_nc_u64) s\[(\d+):\d+\], s\[(\d+):\d+\], (?:lit64\()?-?(?:0x)?[0-9a-f]+\)?")
@@ -60,6 +60,8 @@ def read_code(co: CodeObject) -> Code:
 
 def code_of(co: CodeObject, rows: Sequence[Row], wave: int) -> Code:
     """What ``rows``, read for waves of ``wave`` lanes, refer to."""
+    starts = {a for k in co.kernels for a in (k.entry, k.start)}
+    rows, _ = resolve(rows, co.arch, starts, co.labels)
     mattr = llvm.default_mattr(co.arch)
     if wave == 64 and len(wave_sizes(co.arch)) > 1:
         mattr = ",".join(filter(None, [mattr, "-wavefrontsize32", "+wavefrontsize64"]))
@@ -73,18 +75,6 @@ def code_of(co: CodeObject, rows: Sequence[Row], wave: int) -> Code:
 def bare(text: str) -> str:
     """``text`` without LLVM's comments: gfx1250's name the register that s_set_vgpr_msb makes of another."""
     return _COMMENT.sub("", text) if "/*" in text else text
-
-
-def branch_target(pc: int, text: str) -> int | None:
-    """Destination of a direct branch or call, pc + 4 + 4 * simm16; None for any other text."""
-    m = _BRANCH.fullmatch(text)
-    if m is None:
-        return None
-    try:
-        simm16 = int(m[3], 0) & 0xFFFF
-    except ValueError:
-        return None
-    return pc + 4 + 4 * (simm16 - 0x10000 if simm16 & 0x8000 else simm16)
 
 
 def _references(rows: Sequence[Row]) -> dict[int, Reference]:

@@ -83,7 +83,7 @@ def inspect_kernel(co: CodeObject, kernel: Kernel, listing: Listing) -> Passport
         buffers=built,
         sync=sync.synchronisation(graph),
         techniques=techniques_of(facts),
-        limits=_limits(co, graph, kernel),
+        limits=_limits(co, graph, listing.unknown_vgprs),
         pcs={i.index: i.pc for i in graph.lines},
         texts={i.pc: i.text for i in graph.lines},
     )  # fmt: skip
@@ -171,7 +171,7 @@ def _pc(lines: tuple[Instruction, ...], index: int) -> int | None:
     return next((i.pc for i in lines if i.index == index), None)
 
 
-def _limits(co: CodeObject, graph: flow_graph.Cfg, kernel: Kernel) -> tuple[str, ...]:
+def _limits(co: CodeObject, graph: flow_graph.Cfg, unknown_vgprs: frozenset[int]) -> tuple[str, ...]:
     """What the passport cannot speak about for this kernel, and why."""
     out = []
     if graph.indirect:
@@ -192,8 +192,11 @@ def _limits(co: CodeObject, graph: flow_graph.Cfg, kernel: Kernel) -> tuple[str,
         out.append(
             f"registers addressed through M0 at {moving.pc:#x}: register use and liveness may be larger"
         )
-    if any(i.base.startswith("s_set_vgpr_msb") for i in graph.lines):
-        out.append("VGPR numbers above 255 are as LLVM resolves s_set_vgpr_msb, along the text")
+    if doubt := [i for i in graph.lines if i.index in unknown_vgprs]:
+        out.append(
+            f"paths disagree on s_set_vgpr_msb at {len(doubt)} instructions, the first at {doubt[0].pc:#x}: "
+            "their VGPR numbers may be larger"
+        )
     if co.metadata_note and not co.minimal:
         out.append(co.metadata_note)
     if co.minimal:

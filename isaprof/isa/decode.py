@@ -13,6 +13,7 @@ from isaprof.isa.effects import Effects, effects_of
 from isaprof.isa.model import Category, Instruction, Listing, Operand, OperandKind, Pipe
 from isaprof.isa.objdump import CodeRange, disassemble_ranges
 from isaprof.isa.text import ParsedText, parse_text
+from isaprof.isa.vgpr_msb import resolve
 
 
 def disassemble(data: bytes, *, arch: str | None = None, path: str | PathLike[str] | None = None) -> Listing:
@@ -27,7 +28,9 @@ def disassemble(data: bytes, *, arch: str | None = None, path: str | PathLike[st
 
     co = CodeObject.from_bytes(data, path=path, arch=arch)
     ranges = [CodeRange(s.address, s.data) for s in co.text]
-    return listing_of(co.arch, ranges, co.labels, [(k.entry, k.size, k.wave_size) for k in co.kernels])
+    starts = {k.start for k in co.kernels}
+    sizes = [(k.entry, k.size, k.wave_size) for k in co.kernels]
+    return listing_of(co.arch, ranges, co.labels, sizes, starts)
 
 
 def listing_of(
@@ -35,24 +38,28 @@ def listing_of(
     ranges: Sequence[CodeRange],
     labels: Mapping[int, str] | None = None,
     kernels: Sequence[tuple[int, int, int]] = (),
+    starts: Iterable[int] = (),
 ) -> Listing:
     """Listing of raw code ``ranges`` (address, bytes) for ``arch``.
 
     ``kernels`` are (entry, size, wave size): on RDNA the wave size decides how
     many SGPRs a lane mask has (``vcc_lo`` or ``vcc``), and the code itself does
     not tell. Code outside the kernels is read with the size most of them have.
+    ``starts``: where waves start besides the entries (kernarg preload).
     """
     names = dict(sorted((labels or {}).items()))
     default: int = tables.family_table(arch)["wave_sizes"][0]
     sizes = [w for _, _, w in kernels]
     usual = max(set(sizes), key=sizes.count) if sizes else default
     rows = {w: disassemble_ranges(ranges, arch, names, wave_size=w) for w in {usual, *sizes}}
-    instructions = decode_lines(arch, rows.pop(usual), wave_size=usual)
+    entries = {*starts, *(entry for entry, _, _ in kernels)}
+    usual_rows, unknown = resolve(rows.pop(usual), arch, entries, names)
+    instructions = decode_lines(arch, usual_rows, wave_size=usual)
     for wave_size, other in rows.items():
         spans = [(entry, entry + size) for entry, size, w in kernels if w == wave_size]
         instructions = _replace(instructions, decode_lines(arch, other, wave_size=wave_size), spans)
     by_pc = {i.pc: i.index for i in instructions}
-    return Listing(arch, instructions, names, by_pc)
+    return Listing(arch, instructions, names, by_pc, unknown)
 
 
 def _replace(

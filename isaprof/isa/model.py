@@ -190,6 +190,8 @@ class Listing:
     instructions: tuple[Instruction, ...]
     labels: Mapping[int, str] = field(default_factory=dict)
     by_pc: Mapping[int, int] = field(default_factory=dict)
+    #: instructions whose VGPR numbers are only the lower bits: paths disagree on s_set_vgpr_msb (gfx1250)
+    unknown_vgprs: frozenset[int] = frozenset()
 
     def at(self, pc: int) -> Instruction | None:
         """The instruction that starts at ``pc``, or None."""

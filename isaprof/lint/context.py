@@ -15,7 +15,7 @@ from isaprof.isa.model import Instruction, Listing
 from isaprof.lint.outstanding import Outstanding
 
 #: instructions after which a register number no longer names the register that is printed
-_MODES = ("s_set_vgpr_msb", "s_set_gpr_idx_on", "s_set_gpr_idx_mode")
+_MODES = ("s_set_gpr_idx_on", "s_set_gpr_idx_mode")
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,8 @@ class Context:
     @cached_property
     def register_mode(self) -> Instruction | None:
         """The first instruction that makes register numbers depend on a mode; None without one."""
-        return next((i for i in self.lines if i.base in _MODES), None)
+        unknown = self.listing.unknown_vgprs
+        return next((i for i in self.lines if i.base in _MODES or i.index in unknown), None)
 
     @cached_property
     def outstanding(self) -> tuple[Outstanding, ...]:
