@@ -15,8 +15,10 @@ from isaprof.errors import UsageError
 
 #: GiB; replaces the default limit
 VARIABLE = "ISAPROF_MAX_MEMORY"
-#: bytes for each logical element, beyond the operand: position, value, reference or decoded value
-_PER_ELEMENT = 24
+#: bytes for each logical element while it is prepared or verified: decoded storage, values, reference
+_WHILE = 40
+#: bytes for each logical element as long as the launch exists: its position in the storage
+_KEPT = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +36,14 @@ class Size:
     nbytes: int
 
     @property
-    def host_bytes(self) -> int:
-        """Storage, and what preparing and judging it takes."""
-        return self.nbytes + _PER_ELEMENT * self.logical
+    def kept(self) -> int:
+        """Bytes as long as the launch and its result exist."""
+        return 2 * self.nbytes + _KEPT * self.logical
+
+    @property
+    def at_work(self) -> int:
+        """Bytes while it is prepared or verified, beyond ``kept``."""
+        return _WHILE * self.logical
 
 
 def limit() -> tuple[int, str]:
@@ -62,13 +69,13 @@ def require(origin: str, sizes: Sequence[Size], copies: int = 1) -> None:
 
     ``copies``: how many launches of this size are held at the same time.
     """
-    need = copies * sum(s.host_bytes for s in sizes)
+    need = sum(copies * s.kept + s.at_work for s in sizes)
     most, source = limit()
     if need <= most:
         return
-    largest = max(sizes, key=lambda s: s.host_bytes)
+    largest = max(sizes, key=lambda s: s.kept + s.at_work)
     operands = _gib(sum(s.nbytes for s in sizes))
-    times = f", {copies} times over" if copies > 1 else ""
+    times = f", for {copies} launches" if copies > 1 else ""
     extents = " x ".join(map(str, largest.shape))
     raise UsageError(
         f"the operands of this shape take {operands} GiB, and with what it takes to prepare and verify them "

@@ -168,12 +168,39 @@ def _compare(
     counts: dict[str, int],
 ) -> str:
     """Add one output to ``sums`` and ``counts``; returns the worst place if it is the worst so far."""
-    atol, rtol = limits
     got = buffer.values(after).reshape(-1)
-    want = expected.reshape(-1).astype(got.dtype if got.dtype == np.int64 else np.float64)
-    index = np.flatnonzero(mask)
-    g, w = got[index], want[index]
-    counts["checked"] += int(index.size)
+    want = expected.reshape(-1)
+    poisoned = _poisoned(buffer, after) if buffer.role == "output" else None
+    worst = ""
+    for start in range(0, got.size, _CHUNK):  # intermediate arrays of one part at a time
+        part = slice(start, start + _CHUNK)
+        index = np.flatnonzero(mask[part])
+        g = got[part][index]
+        w = want[part][index].astype(g.dtype if g.dtype == np.int64 else np.float64)
+        unwritten = None if poisoned is None else poisoned[part][index]
+        at = _compare_part(g, w, unwritten, limits, floor, sums, counts)
+        if at is not None:
+            place = ", ".join(str(int(i)) for i in np.unravel_index(start + index[at], buffer.shape))
+            worst = f"{buffer.name}[{place}] = {g[at]:g}, expected {w[at]:g}"
+    return worst
+
+
+#: elements compared at a time
+_CHUNK = 1 << 20
+
+
+def _compare_part(
+    g: NDArray[Any],
+    w: NDArray[Any],
+    unwritten: NDArray[np.bool_] | None,
+    limits: tuple[float, float],
+    floor: float,
+    sums: _Sums,
+    counts: dict[str, int],
+) -> int | None:
+    """Add elements to ``sums`` and ``counts``; the index of the worst violation so far, if it is here."""
+    atol, rtol = limits
+    counts["checked"] += int(g.size)
     with np.errstate(all="ignore"):
         finite = np.isfinite(g) & np.isfinite(w)
         same = (np.isnan(g) & np.isnan(w)) | (g == w)
@@ -184,8 +211,8 @@ def _compare(
         excess = np.where(bad, diff - np.where(np.isfinite(limit), limit, 0.0), 0.0)
     counts["failed"] += int(bad.sum())
     counts["nonfinite"] += int((bad & ~finite).sum())
-    if buffer.role == "output":
-        counts["unwritten"] += int((_poisoned(buffer, after)[index] & bad).sum())
+    if unwritten is not None:
+        counts["unwritten"] += int((unwritten & bad).sum())
     if finite.any():
         gf, wf = g[finite].astype(np.float64), w[finite].astype(np.float64)
         sums.compared += int(finite.sum())
@@ -198,9 +225,8 @@ def _compare(
         at = int(np.argmax(excess))
         if excess[at] > sums.worst_excess:
             sums.worst_excess = float(excess[at])
-            place = ", ".join(str(int(i)) for i in np.unravel_index(index[at], buffer.shape))
-            return f"{buffer.name}[{place}] = {g[at]:g}, expected {w[at]:g}"
-    return ""
+            return at
+    return None
 
 
 def _peak(expected: NDArray[Any]) -> float:
