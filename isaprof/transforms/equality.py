@@ -71,11 +71,12 @@ def _random_shapes(file: LaunchFile, base: ResolvedLaunch, known: frozenset[str]
     for _ in range(_DRAWS):
         if len(out) == count:
             break
-        shape = {axis: _draw(rng, size) for axis, size in base.shape.items()}
+        # options (splits, flags) stay as they are: only axes have a size to vary
+        shape = {n: _draw(rng, size) if n in file.axes else size for n, size in base.shape.items()}
         text = _text(shape)
         elements = 1
-        for size in shape.values():
-            elements *= size
+        for axis in file.axes:
+            elements *= shape[axis]
         if text in known or text in out or elements > 64 * limit:
             continue
         try:
