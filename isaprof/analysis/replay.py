@@ -159,6 +159,16 @@ class Flight:
                 done += self._drop(counter, queue, 1)
         return op, done
 
+    def waits_for(self, op: Operation) -> list[tuple[str, int]]:
+        """The weakest wait on each counter that would prove ``op`` complete now."""
+        return [
+            (counter, len(queue) - 1 - max(n for n, o in enumerate(queue) if o is op))
+            if self._ordered(queue)
+            else (counter, 0)
+            for counter, queue in self.queues.items()
+            if counter in op.left
+        ]
+
     def _results(self, op: Operation) -> frozenset[Reg]:
         return self._replay.results[op.index] if op.lanes != 0 else frozenset()
 

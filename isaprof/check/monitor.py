@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isaprof.analysis.replay import Replay, Use
+from isaprof.analysis.replay import Operation, Replay, Use
 from isaprof.analysis.waits import wait_text
 from isaprof.check.facts import INDEXING, INDEXING_ENDS, RegisterFacts, register_facts, row_name, slot_name
 from isaprof.check.global_rules import GlobalRules
 from isaprof.check.lds import Clash, LdsAccess
-from isaprof.check.model import Severity
+from isaprof.check.model import Finding, Severity
 from isaprof.check.shadow import CheckedWave
 from isaprof.isa.model import Category, Instruction, RegClass
 from isaprof.sim.state import EXEC
@@ -107,11 +108,16 @@ class Monitor(GlobalRules):
                 o.done = shadow.signalled
             for a in self._lds_now:
                 a.operation = op
+                if op is not None:
+                    op.tag = {}  # signal -> waits that would have done there
         self._lds_now.clear()
         self.settle(w)
         if ins.base.startswith("s_barrier"):
             if ins.base in ("s_barrier", "s_barrier_signal", "s_barrier_signal_isfirst"):
                 self.barrier_rows[w.workgroup, w.id_in_wg, shadow.signalled] = row
+                for queued in {id(o): o for q in shadow.flight.queues.values() for o in q}.values():
+                    if queued.tag is not None:
+                        queued.tag[shadow.signalled] = shadow.flight.waits_for(queued)
                 shadow.signalled += 1
             if ins.base in ("s_barrier", "s_barrier_wait"):
                 shadow.passed += 1
@@ -255,10 +261,15 @@ class Monitor(GlobalRules):
             pairs = self.findings.by_key[key].values["pairs"]
             if pair not in pairs and len(pairs) < MAX_PAIRS:
                 pairs.append(pair)
+                self._stricter(self.findings.by_key[key], self._remedy(b, a)[2])
+            if own and b.operation is not None:
+                self._go_on(b.operation)
             return
         other = self.place(b.row)
         bytes_ = f"LDS byte {clash.offset:#x}"
-        missing, why = self._remedy(b, a)
+        missing, why, waits = self._remedy(b, a)
+        if own and b.operation is not None:
+            self._go_on(b.operation)
         who = "the same wave's" if own else f"wave {b.wave}'s"
         lanes = np.flatnonzero((offsets <= clash.offset) & (offsets + 16 > clash.offset)).tolist()
         self.add(
@@ -269,28 +280,57 @@ class Monitor(GlobalRules):
             other=other, missing=missing, lanes=tuple(lanes[:1]),
             values={
                 "offset": clash.offset, "waves": [b.wave, a.wave], "barriers": [b.signalled, a.passed],
-                "pairs": [pair],
+                "pairs": [pair], "waits": [list(x) for x in waits],
             },
         )  # fmt: skip
 
-    def _remedy(self, b: LdsAccess, a: LdsAccess) -> tuple[str | None, str]:
-        counters = self.instructions[b.row].counters
-        waits = " and ".join(wait_text(self.table, c, 0) for c in counters)
+    def _remedy(self, b: LdsAccess, a: LdsAccess) -> tuple[str, str, list[tuple[str, int]]]:
+        """(what to insert, why and where in words, the waits among it)."""
+        op = b.operation
+        needed = [(c, 0) for c in self.instructions[b.row].counters]
         if b.wave == a.wave:
-            return waits, f"no wait proves {self.instructions[b.row].pc:#x} complete; missing: {waits}"
+            if op is not None and op.left:
+                needed = self.wave.shadow.flight.waits_for(op)
+            waits = self._waits(needed)
+            why = f"no wait proves {self.instructions[b.row].pc:#x} complete; missing: {waits}"
+            return waits, why, needed
         if a.passed > b.signalled:
-            row = self.barrier_rows.get((self.wave.workgroup, b.wave, b.signalled))
+            last = a.passed - 1  # the last barrier between the two: there the wait may be weakest
+            row = self.barrier_rows.get((self.wave.workgroup, b.wave, last))
             at = "" if row is None else f" before the barrier at {self.instructions[row].pc:#x}"
-            return waits, (
-                f"a barrier lies between, but no wait proves the {b.kind} complete when its wave arrives; "
-                f"missing{at}: {waits}"
-            )
+            if op is not None and op.tag is not None:
+                needed = op.tag.get(last, needed)
+            waits = self._waits(needed)
+            why = f"a barrier lies between, but no wait proves the {b.kind} complete when its wave arrives"
+            return waits, f"{why}; missing{at}: {waits}", needed
+        waits = self._waits(needed)
         barrier = (
             "s_barrier"
             if self.machine.facts.split_barrier is False
             else "s_barrier_signal -1, s_barrier_wait -1"
         )
-        return barrier, f"no barrier lies between; missing: {waits} and {barrier} between the two"
+        why = f"no barrier lies between; missing: {waits} and {barrier} between the two"
+        return barrier, why, needed
+
+    def _stricter(self, found: Finding, needed: list[tuple[str, int]]) -> None:
+        """Another pair of a finding: the wait must do for both."""
+        have = [(c, n) for c, n in found.values["waits"]]
+        both = [(c, min(n for x, n in (*have, *needed) if x == c)) for c in dict.fromkeys(c for c, _ in have)]
+        if both != have:
+            old, new = self._waits(have), self._waits(both)
+            found.values["waits"] = [list(x) for x in both]
+            found.message = found.message.replace(old, new)
+            found.missing = new if found.missing == old else found.missing
+
+    def _waits(self, needed: Sequence[tuple[str, int]]) -> str:
+        return " and ".join(wait_text(self.table, c, n) for c, n in dict.fromkeys(needed))
+
+    def _go_on(self, op: Operation) -> None:
+        """Behind a missing wait the run goes on as if it stood here: it is one finding."""
+        flight = self.wave.shadow.flight
+        for counter, n in flight.waits_for(op):
+            for done in flight.wait(counter, n):
+                done.done = self.wave.shadow.signalled
 
     def drop_explained(self) -> None:
         """After the run: forget the findings that are part of another one."""
