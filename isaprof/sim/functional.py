@@ -23,6 +23,7 @@ from isaprof.sim.faults import SimulatedFault
 from isaprof.sim.lower.context import END, Context
 from isaprof.sim.memory import LDS, Memory, Segment
 from isaprof.sim.state import Wave, Workgroup
+from isaprof.sim.stuck import Stillness
 from isaprof.sim.trace import WaveTrace, WorkgroupTrace
 
 Dim3 = tuple[int, int, int]
@@ -319,22 +320,30 @@ class Machine:
     ) -> None:
         """Run the workgroups; one that runs long shares its time with the next ones."""
         waiting: Iterator[Dim3] = iter(chosen)
-        active: deque[Workgroup] = deque()
-        done, total = 0, len(chosen)
+        active: deque[tuple[int, Workgroup]] = deque()
+        done, total, started = 0, len(chosen), 0
+        still = Stillness(self.memory)
         admit = True
         while True:
             if admit and (wg := next(waiting, None)) is not None:
-                active.append(self.start_workgroup(wg, trace(wg)))
+                active.append((started, self.start_workgroup(wg, trace(wg))))
+                started += 1
             if not active:
                 break
-            group = active.popleft()
+            order, group = active.popleft()
             finished = self._turn(group, limit)
             if finished:
                 self.finish(group)
+                still.forget(order)
                 done += 1
                 progress(done, total, "workgroups")
             else:
-                active.append(group)
+                active.append((order, group))
+                still.look(order, group, self.program.instructions)
+                full = len(active) >= 64
+                fault = still.deadlock({i for i, _ in active}, more=started < total and not full)
+                if fault is not None:
+                    raise fault
             # another one is admitted when one ended, or when the active ones do not get on
             admit = finished or len(active) < 64
 

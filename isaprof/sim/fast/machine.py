@@ -33,6 +33,7 @@ from isaprof.sim.fast.wave import FastWave
 from isaprof.sim.lower.context import END as STEP_END
 from isaprof.sim.memory import LDS
 from isaprof.sim.state import Wave, Workgroup
+from isaprof.sim.stuck import Stillness
 from isaprof.sim.trace import WorkgroupTrace
 
 Dim3 = tuple[int, int, int]
@@ -226,21 +227,35 @@ class FastMachine(functional.Machine):
     ) -> None:
         """Run the workgroups on all threads; the first fault in dispatch order is the one raised."""
         waiting = iter(enumerate(chosen))
-        total, done = len(chosen), 0
+        total, done, begun = len(chosen), 0, 0
+        running: set[int] = set()
+        still = Stillness(self.memory)
         n = max(1, min(self.threads, total))
         workers = [_Worker(np.zeros(max(1, len(self.program.instructions)), np.int64)) for _ in range(n)]
 
         def next_one() -> tuple[int, Dim3] | None:
+            nonlocal begun
             with self._lock:
-                if self._failed is not None:
-                    return None
-                return next(waiting, None)
+                item = None if self._failed is not None else next(waiting, None)
+                if item is not None:
+                    begun += 1
+                    running.add(item[0])
+                return item
 
-        def finished() -> None:
+        def finished(order: int) -> None:
             nonlocal done
+            still.forget(order)
             with self._lock:
                 done += 1
+                running.discard(order)
                 progress(done, total, "workgroups")
+
+        def sliced(run: _Running, room: bool) -> None:
+            still.look(run.order, run.group, self.program.instructions)
+            with self._lock:
+                fault = still.deadlock(set(running), more=begun < total and room)
+            if fault is not None:
+                raise fault
 
         def fail(order: int, error: BaseException) -> None:
             with self._lock:
@@ -267,10 +282,12 @@ class FastMachine(functional.Machine):
                         self._end(worker, run)
                     else:
                         active.append(run)
+                        order = -1  # a deadlock is the fault of all
+                        sliced(run, len(active) < ACTIVE)
                     admit = ended or len(active) < ACTIVE
-                    order = -1
                     if ended:
-                        finished()
+                        finished(order)
+                    order = -1
                 except KernelFault as e:
                     fail(order, e)
                 except BaseException as e:

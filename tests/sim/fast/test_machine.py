@@ -15,6 +15,7 @@ import pytest
 from isaprof.errors import EnvironmentProblem, UsageError
 from isaprof.sim import functional
 from isaprof.sim.fast import build
+from isaprof.sim.fast import machine as fast_machine
 from isaprof.sim.fast.machine import FastMachine
 from isaprof.sim.faults import SimulatedFault
 from tests.sim import test_f4gemm, test_real_kernels
@@ -265,3 +266,56 @@ def test_a_library_is_compiled_once_and_found_again(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert library.stat().st_size > 10000
+
+
+SPIN = """
+        s_load_b64 s[4:5], s[0:1], 0x0
+        v_mov_b32 v1, 0
+        s_waitcnt lgkmcnt(0)
+    spin:
+        {sleep}
+        global_load_b32 v2, v1, s[4:5] glc
+        s_waitcnt vmcnt(0)
+        v_readfirstlane_b32 s6, v2
+        s_cmp_eq_u32 s6, 7
+        s_cbranch_scc0 spin
+        s_endpgm"""
+
+
+@pytest.mark.parametrize("executor", ["fast", "reference"])
+@pytest.mark.parametrize("sleep", ["s_nop 0", "s_sleep 1"])
+def test_waiting_for_a_value_that_nobody_writes_is_a_deadlock(
+    executor: str, sleep: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(functional, "SLICE", 500)
+    monkeypatch.setattr(fast_machine, "SLICE_INSTRUCTIONS", 2000)
+    co, listing = assemble("gfx1100", SPIN.format(sleep=sleep))
+    launch = Launch(buffers(out=np.zeros(16, np.uint32)), grid=(6, 1, 1), workgroup=(64, 1, 1))
+    with pytest.raises(SimulatedFault, match="nobody will write") as caught:
+        run(co, co.kernel(None), listing, launch, executor=executor)
+    assert caught.value.kind == "deadlock"
+    text = str(caught.value)
+    assert "workgroup (0, 0, 0): wave 0 at 0x" in text
+    assert "2 more workgroups" in text
+
+
+@pytest.mark.parametrize("executor", ["fast", "reference"])
+def test_a_sample_that_waits_for_a_workgroup_left_out_is_a_deadlock(
+    executor: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workgroup 0 waits for one that does not run: named, not run up to the limit."""
+    monkeypatch.setattr(functional, "SLICE", 500)
+    monkeypatch.setattr(fast_machine, "SLICE_INSTRUCTIONS", 2000)
+    co, listing = assemble("gfx1100", SPIN.format(sleep="s_nop 0"))
+    launch = Launch(buffers(out=np.zeros(16, np.uint32)), grid=(6, 1, 1))
+    with pytest.raises(SimulatedFault, match="deadlock"):
+        run(co, co.kernel(None), listing, launch, executor=executor, workgroups=[(0, 0, 0)])
+
+
+def test_a_loop_that_counts_is_no_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fast_machine, "SLICE_INSTRUCTIONS", 100)
+    co, listing = assemble(
+        "gfx1100", "s_mov_b32 s4, 20000\n top:\n s_sub_u32 s4, s4, 1\n s_cbranch_scc0 top\n s_endpgm"
+    )
+    launch = Launch(buffers(out=np.zeros(16, np.uint32)))
+    assert run(co, co.kernel(None), listing, launch, executor="fast").instructions == 40004
