@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from isaprof.ab.model import Arm, Check, Result, Sample
 from isaprof.backends.protocol import Progress, no_progress
-from isaprof.errors import BadInput, KernelFault
+from isaprof.errors import KernelFault
 
 if TYPE_CHECKING:
     from isaprof.ab.source import Source
@@ -198,6 +198,7 @@ def put_together(a: Side, b: Side, *, allow_lossy: bool = False) -> Result:
     from isaprof.ab.races import new_races, races
     from isaprof.capture import open as open_capture
     from isaprof.compare.align import compare
+    from isaprof.compare.lossy import refuse_lossy
 
     refuse_lossy(a.analysis, b.analysis, allow=allow_lossy)
     notes: tuple[str, ...] = ()
@@ -226,17 +227,3 @@ def put_together(a: Side, b: Side, *, allow_lossy: bool = False) -> Result:
         new_uses(*(uses_in_flight(open_capture(s.capture)) for s in (a, b)))
         + new_races(*(races(s.source, s.seeds[0].launch) for s in (a, b))),
     )
-
-
-def refuse_lossy(*analyses: Analysis, allow: bool) -> None:
-    """BadInput where trace data is missing from a capture: sums over it are no figures to compare."""
-    from isaprof.capture.model import LOSS_KINDS
-
-    for analysis in analyses:
-        lost = [w for w in analysis.meta.get("warnings", ()) if w.get("kind") in LOSS_KINDS]
-        if lost and not allow:
-            raise BadInput(
-                f"trace data of {analysis.kernel} is missing: {lost[0].get('message', lost[0]['kind'])}",
-                kind="lossy",
-                hint="--allow-lossy compares what is there",
-            )

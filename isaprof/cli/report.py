@@ -33,6 +33,9 @@ def command(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing report.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    allow_lossy: Annotated[
+        bool, typer.Option("--allow-lossy", help="Compare captures although trace data is missing.")
+    ] = False,
 ) -> None:
     """Write a capture, or the comparison of two, as one self-contained HTML file."""
     out = output or Path(capture.name.removesuffix(".isaprof") + ".html")
@@ -46,8 +49,10 @@ def command(
     second = comparison = None
     if other is not None:
         from isaprof.compare.align import compare
+        from isaprof.compare.lossy import refuse_lossy
 
         second = analyse(isaprof.open(other))
+        refuse_lossy(analysis, second, allow=allow_lossy)
         comparison = compare(analysis, second)
     from isaprof.views.html import render
 

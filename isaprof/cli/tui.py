@@ -21,6 +21,9 @@ def command(
     other: Annotated[
         Path | None, typer.Argument(metavar="CAPTURE2", help="A second capture to show beside the first.")
     ] = None,
+    allow_lossy: Annotated[
+        bool, typer.Option("--allow-lossy", help="Compare captures although trace data is missing.")
+    ] = False,
 ) -> int:
     """Show a capture as a stall heatmap in the terminal, or two side by side."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -35,8 +38,11 @@ def command(
     comparison = None
     if other is not None:
         from isaprof.compare.align import compare
+        from isaprof.compare.lossy import refuse_lossy
 
-        comparison = compare(analysis, _with_encoding(isaprof.open(other)))
+        second = _with_encoding(isaprof.open(other))
+        refuse_lossy(analysis, second, allow=allow_lossy)
+        comparison = compare(analysis, second)
     from isaprof.tui.app import StallApp
 
     app = StallApp(analysis, comparison)
