@@ -181,16 +181,19 @@ def decode_all(
 
     Raises the first error where no engine at all can be decoded.
     """
-    from isaprof.parsers.trace_folder import read_bytes
+    from isaprof.parsers.sqtt.buffers import file_size, read_buffer
+    from isaprof.parsers.sqtt.compiled import builds
 
     out: dict[int, EngineTrace] = {}
     first: BadInput | None = None
+    columns = builds(sum(file_size(path) for _, path in buffers))
     lost: list[int] = []
     total = 0
     for n, (se, path) in enumerate(buffers):
-        data = read_bytes(path, "trace buffer")
+        data = read_buffer(path)
         try:
-            out[se] = decode_engine(data, path=str(path), progress=partial(_alive, progress, n, len(buffers)))
+            alive = partial(_alive, progress, n, len(buffers))
+            out[se] = decode_engine(data, path=str(path), progress=alive, columns=columns)
         except BadInput as e:
             first = first or e
             kind = "empty_engine" if e.kind in _EMPTY_KINDS else "undecodable"

@@ -15,7 +15,6 @@ from isaprof.backends.sqtt import LoadedCode, Recording, assemble, check_generat
 from isaprof.capture.model import Warning_
 from isaprof.codeobj.elf import CodeObject
 from isaprof.errors import BadInput, UsageError
-from isaprof.files import content
 from isaprof.parsers.trace_folder import Launch, Program, TraceFile, read_bytes, read_trace_folder
 
 #: facts of the device that go into the capture, where meta.json has them as numbers or text
@@ -45,7 +44,7 @@ class FolderRecording:
             engines = decode_all(buffers, [], no_progress)
         except BadInput:
             return None
-        return sum(len(t.waves) for t in engines.values())
+        return sum(t.wave_count for t in engines.values())
 
     def _small(self) -> bool:
         try:
@@ -167,8 +166,11 @@ def _damage(t: TraceFile) -> list[Warning_]:
 def _changed(path: Path, sha256: str | None, what: str, se: int | None = None) -> list[Warning_]:
     """A warning where the file's hash is not the one of the recording; a missing file is reported later."""
     try:
-        if sha256 is None or hashlib.sha256(content(path)).hexdigest() == sha256.lower():
+        if sha256 is None or not path.is_file():
             return []
+        with path.open("rb") as f:
+            if hashlib.file_digest(f, "sha256").hexdigest() == sha256.lower():
+                return []
     except OSError:
         return []
     message = f"{what}: {path.name} is not the file that was recorded (its SHA-256 differs from meta.json's)"

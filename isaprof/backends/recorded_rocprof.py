@@ -14,7 +14,7 @@ from isaprof.backends.protocol import Progress, RawCapture, no_progress
 from isaprof.backends.recorded import DispatchInfo, decode_all
 from isaprof.backends.rocprof_totals import assemble_totals, old_decoder
 from isaprof.backends.rocprof_ui import assemble_ui, generation_names
-from isaprof.backends.sqtt import LoadedCode, Recording, assemble, check_generation
+from isaprof.backends.sqtt import LoadedCode, Recording, assemble, check_generation, wave_stats
 from isaprof.capture.model import Warning_
 from isaprof.codeobj.elf import CodeObject
 from isaprof.errors import BadInput, UsageError
@@ -193,11 +193,13 @@ class RocprofRecording:
             warnings=warnings,
         )  # fmt: skip
         rec.warnings.extend(self.notes)
-        waves = [(se, w) for se, t in engines.items() for w in t.waves]
-        if not waves:
+        stats = wave_stats(rec)
+        if not stats.total:
             raise self._no_waves(engines)
-        if not any(len(w.records) or w.target for _, w in waves):
-            units = Counter((se, w.cu) for se, w in waves)
+        if not (stats.traced or stats.on_target):
+            units: Counter[tuple[int, int]] = Counter()
+            for (se, cu, _), n in stats.where.items():
+                units[se, cu] += n
             unit = next(iter(engines.values())).header
             raise BadInput(
                 f"no wave ran on the target, {unit.unit} {unit.target_cu} (harvested, or never populated); "

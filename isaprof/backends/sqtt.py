@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from isaprof.parsers.sqtt.stitch import stitch
 if TYPE_CHECKING:
     import pandas as pd
 
+    from isaprof.capture.tables import RowGroups
     from isaprof.isa.model import Listing
 
 _INT32 = (1 << 31) - 1
@@ -94,31 +95,52 @@ def check_generation(trace: EngineTrace, file: str, target: str, said_by: str) -
         )
 
 
+@dataclass(slots=True)
+class Stats:
+    """What there is to say of all waves together."""
+
+    total: int = 0
+    traced: int = 0
+    unstitched: int = 0
+    endless: int = 0  #: their end was not seen
+    beginless: int = 0  #: their begin was not seen
+    on_target: bool = False  #: there is one on the traced unit
+    entries: Counter[int] = field(default_factory=Counter)  #: waves by kernel entry
+    traced_entries: Counter[int] = field(default_factory=Counter)  #: those with records by kernel entry
+    where: Counter[tuple[int, int, int]] = field(default_factory=Counter)  #: waves by engine, cu, SIMD
+
+
 def assemble(rec: Recording, progress: Progress = no_progress) -> RawCapture:
     """Stitch the waves to the code and lay out the tables.
 
     Raises BadInput (kind ``no_code_object``) where the code of the traced
     waves is in none of the objects.
     """
+    if any(t.rows is not None for t in rec.engines.values()):
+        from isaprof.backends.sqtt_columns import assemble_columns
+
+        return assemble_columns(rec, progress)
     for trace in rec.engines.values():
         for w in trace.waves:
             if w.entry is None and w.start_seen and rec.entry is not None:
                 w.entry = rec.entry
                 if w.target:
                     w.records.pcs[0] = rec.entry
-    kernels = _kernels(rec)
+    stats = wave_stats(rec)
+    kernels = find_kernels(rec, stats)
     code = _stitch_all(rec, progress)
-    lines, renumber = _code_lines(rec, code, [k for k in kernels if k.codeobj is not None])
+    touched = {x for t in rec.engines.values() for w in t.waves for x in w.records.lines if x is not None}
+    lines, renumber = code_lines(rec, code, kernels, touched)
     waves = sorted(
         ((se, w) for se, t in rec.engines.items() for w in t.waves),
         key=lambda x: (x[0], x[1].begin, x[1].cu, x[1].simd, x[1].slot),
     )
-    warnings = [*rec.warnings, *_warnings(rec, waves)]
+    stats.unstitched = sum(len(w.records) > 0 and not w.stitched for _, w in waves)
     numbers = {(k.codeobj, k.entry): n for n, k in enumerate(kernels)}
     tables = {
         "code": code_frame(lines),
-        "waves": rows_frame("waves", _WAVE_FIELDS, (_wave_row(n, se, w) for n, (se, w) in enumerate(waves))),
-        "insts": rows_frame("insts", _INST_FIELDS, _inst_rows(waves, renumber)),
+        "waves": rows_frame("waves", WAVE_FIELDS, (_wave_row(n, se, w) for n, (se, w) in enumerate(waves))),
+        "insts": rows_frame("insts", INST_FIELDS, _inst_rows(waves, renumber)),
         "states": rows_frame("states", ("wave", "begin", "duration", "state"), _state_rows(waves)),
         "occupancy": _occupancy(rec, numbers),
         "events": rows_frame("events", ("se", "time", "kind", "value"), _event_rows(rec)),
@@ -126,34 +148,67 @@ def assemble(rec: Recording, progress: Progress = no_progress) -> RawCapture:
     if any(t.counters for t in rec.engines.values()):
         fields = ("se", "cu", "time", "name", "value")
         tables["counters"] = rows_frame("counters", fields, _counter_rows(rec))
+    return finished(rec, kernels, stats, lines, tables)
+
+
+def finished(
+    rec: Recording,
+    kernels: Sequence[RanKernel],
+    stats: Stats,
+    lines: Sequence[CodeLine],
+    tables: dict[str, pd.DataFrame],
+    groups: dict[str, RowGroups] | None = None,
+) -> RawCapture:
+    """The capture of these tables: with metadata, warnings and the code objects that ran."""
+    warnings = [*rec.warnings, *_warnings(rec, stats)]
     used = {x.codeobj for x in lines}
     return RawCapture(
-        meta=_meta(rec, kernels, waves, warnings),
+        meta=_meta(rec, kernels, stats, warnings),
         tables=tables,
         code_objects=tuple(
             CodeObjectRef(o.id, o.data, o.name, o.co.sha256, o.base) for o in rec.objects if o.id in used
         ),
         warnings=warnings,
+        groups=groups or {},
     )
 
 
+def wave_stats(rec: Recording) -> Stats:
+    """What all waves of a recording have in common; how many fit no code is known after stitching only."""
+    if any(t.rows is not None for t in rec.engines.values()):
+        from isaprof.backends.sqtt_columns import column_stats
+
+        return column_stats(rec)
+    out = Stats()
+    for se, t in rec.engines.items():
+        for w in t.waves:
+            out.total += 1
+            out.traced += len(w.records) > 0
+            out.endless += not w.end_seen
+            out.beginless += not w.start_seen
+            out.on_target |= w.target
+            out.where[se, w.cu, w.simd] += 1
+            if w.entry is not None:
+                out.entries[w.entry] += 1
+                if len(w.records):
+                    out.traced_entries[w.entry] += 1
+    return out
+
+
 # -- kernels and code -------------------------------------------------------
-def _object_at(rec: Recording, address: int) -> LoadedCode | None:
+def object_at(rec: Recording, address: int) -> LoadedCode | None:
     return next((o for o in rec.objects if o.holds(address)), None)
 
 
-def _kernels(rec: Recording) -> list[RanKernel]:
-    """Kernels that ran: that of the traced waves first, then by number of waves."""
-    count: Counter[int] = Counter()
-    for t in rec.engines.values():
-        for w in t.waves:
-            if w.entry is not None:
-                count[w.entry] += 1 + (1 << 32 if len(w.records) else 0)
+def find_kernels(rec: Recording, stats: Stats) -> list[RanKernel]:
+    """Kernels that ran, by the number of their traced waves, then of all; BadInput where no code is there."""
+    count = Counter(stats.entries)
     if rec.entry is not None and rec.entry not in count:
         count[rec.entry] = 0
+    traced = stats.traced_entries
     out: list[RanKernel] = []
-    for entry, _ in sorted(count.items(), key=lambda x: (-x[1], x[0])):
-        o = _object_at(rec, entry)
+    for entry in sorted(count, key=lambda e: (-traced[e], -count[e], e)):
+        o = object_at(rec, entry)
         if o is None or o.base is None:
             out.append(RanKernel(f"0 / {entry:#x}", None, entry))
             continue
@@ -188,13 +243,18 @@ def _no_code(rec: Recording, kernels: list[RanKernel]) -> BadInput:
     )
 
 
-def _stitch_all(rec: Recording, progress: Progress) -> CodeMap:
-    traced = [(t, w) for t in rec.engines.values() for w in t.waves if len(w.records)]
-    addresses = {a for _, w in traced for a in w.records.pcs.values() if a is not None}
+def code_map(rec: Recording, addresses: Collection[int]) -> CodeMap:
+    """The code of all objects that hold one of ``addresses`` (absolute)."""
     needed = [o for o in rec.objects if any(o.holds(a) for a in addresses)]
     rules = next(iter(rec.engines.values())).header.generation.stitch
     regions = [Region(o.id, o.base or 0, o.listing.instructions) for o in needed]
-    code = CodeMap.build(regions, rules)
+    return CodeMap.build(regions, rules)
+
+
+def _stitch_all(rec: Recording, progress: Progress) -> CodeMap:
+    traced = [(t, w) for t in rec.engines.values() for w in t.waves if len(w.records)]
+    code = code_map(rec, {a for _, w in traced for a in w.records.pcs.values() if a is not None})
+    rules = next(iter(rec.engines.values())).header.generation.stitch
     for n, (trace, wave) in enumerate(traced):
         if len(wave.records):
             wave.stitched = stitch(wave, code, rules, exclude_barrier_wait=trace.header.exclude_barrier_wait)
@@ -202,19 +262,19 @@ def _stitch_all(rec: Recording, progress: Progress) -> CodeMap:
     return code
 
 
-def _code_lines(
-    rec: Recording, code: CodeMap, kernels: Sequence[RanKernel]
+def code_lines(
+    rec: Recording, code: CodeMap, kernels: Sequence[RanKernel], touched: Collection[int]
 ) -> tuple[list[CodeLine], dict[int, int]]:
     """All instructions of the kernels that ran and of every function they called, by address.
 
-    Also the new number of every line of ``code`` that is kept.
+    Also the new number of every line of ``code`` that was executed (``touched``).
     """
+    kernels = [k for k in kernels if k.codeobj is not None]
     by_id = {o.id: o for o in rec.objects}
     spans: dict[int, set[tuple[int, int]]] = {}
     for k in kernels:
         o = by_id[k.codeobj if k.codeobj is not None else -1]
         spans.setdefault(o.id, set()).add(_span(o, k.entry))
-    touched = {x for t in rec.engines.values() for w in t.waves for x in w.records.lines if x is not None}
     for x in touched:
         o, pc = by_id[code.object_ids[x]], code.instructions[x].pc
         if not any(lo <= pc < hi for lo, hi in spans.setdefault(o.id, set())):
@@ -249,10 +309,10 @@ def _span(o: LoadedCode, vaddr: int) -> tuple[int, int]:
 
 
 # -- tables -----------------------------------------------------------------
-_WAVE_FIELDS = (
+WAVE_FIELDS = (
     "wave", "se", "cu", "simd", "slot", "dispatch", "threads", "begin", "end", "traced", "complete",
 )  # fmt: skip
-_INST_FIELDS = ("wave", "seq", "line", "time", "stall", "duration", "category")
+INST_FIELDS = ("wave", "seq", "line", "time", "stall", "duration", "category")
 
 
 def _wave_row(n: int, se: int, w: Wave) -> tuple[Any, ...]:
@@ -281,19 +341,19 @@ def _state_rows(waves: Sequence[tuple[int, Wave]]) -> Iterator[tuple[Any, ...]]:
             t += cycles
 
 
-def _occupancy(rec: Recording, numbers: Mapping[tuple[int | None, int], int]) -> pd.DataFrame:
-    def number(entry: int | None) -> int | None:
-        if entry is None:
-            return None
-        o = _object_at(rec, entry)
-        return numbers.get((None, entry) if o is None or o.base is None else (o.id, entry - o.base))
+def kernel_number(rec: Recording, numbers: Mapping[tuple[int | None, int], int], entry: int) -> int | None:
+    """Number, in the list of kernels, of the one that starts at an absolute address."""
+    o = object_at(rec, entry)
+    return numbers.get((None, entry) if o is None or o.base is None else (o.id, entry - o.base))
 
+
+def _occupancy(rec: Recording, numbers: Mapping[tuple[int | None, int], int]) -> pd.DataFrame:
     known: dict[int | None, int | None] = {None: None}
     rows = []
     for se in sorted(rec.engines):
         for e in rec.engines[se].occupancy:
             if e.entry is not None and e.entry not in known:
-                known[e.entry] = number(e.entry)
+                known[e.entry] = kernel_number(rec, numbers, e.entry)
             rows.append((se, e.time, e.cu, e.simd, e.slot, e.start, known[e.entry]))
     return rows_frame("occupancy", ("se", "time", "cu", "simd", "slot", "start", "kernel"), rows)
 
@@ -313,7 +373,7 @@ def _counter_rows(rec: Recording) -> Iterator[tuple[Any, ...]]:
 
 # -- metadata ---------------------------------------------------------------
 def _meta(
-    rec: Recording, kernels: Sequence[RanKernel], waves: Sequence[tuple[int, Wave]], warnings: list[Warning_]
+    rec: Recording, kernels: Sequence[RanKernel], stats: Stats, warnings: list[Warning_]
 ) -> dict[str, Any]:
     main = kernels[0]
     workgroup = next((t.workgroup for t in rec.engines.values() if t.workgroup), None)
@@ -332,8 +392,8 @@ def _meta(
         "decoder": {"name": "isaprof", "version": __version__},
         "device": rec.device,
         "coverage": {
-            "waves_traced": sum(len(w.records) > 0 for _, w in waves),
-            "waves_total": len(waves),
+            "waves_traced": stats.traced,
+            "waves_total": stats.total,
             "engines": len(rec.engines),
         },
         "warnings": [asdict(w) for w in warnings],
@@ -346,38 +406,33 @@ def _meta(
     return meta
 
 
-def _warnings(rec: Recording, waves: Sequence[tuple[int, Wave]]) -> Iterator[Warning_]:
+def _warnings(rec: Recording, stats: Stats) -> Iterator[Warning_]:
     for se in sorted(rec.engines):
         yield from _engine_warnings(se, rec.engines[se])
-    traced = [w for _, w in waves if len(w.records)]
-    bad = sum(not w.stitched for w in traced)
-    if bad:
+    if stats.unstitched:
         yield Warning_(
             "stitch_incomplete",
-            f"{bad} of {len(traced)} traced waves have records that fit no instruction",
-            bad,
+            f"{stats.unstitched} of {stats.traced} traced waves have records that fit no instruction",
+            stats.unstitched,
             "waves",
         )
-    for what, n in (
-        ("the end", sum(not w.end_seen for _, w in waves)),
-        ("the begin", sum(not w.start_seen for _, w in waves)),
-    ):
+    for what, n in (("the end", stats.endless), ("the begin", stats.beginless)):
         if n:
-            yield Warning_("wave_incomplete", f"{n} of {len(waves)} waves lack {what}", n, "waves")
-    if not traced:
-        yield Warning_("no_traced_waves", _why_untraced(rec, waves), len(waves), "waves")
+            yield Warning_("wave_incomplete", f"{n} of {stats.total} waves lack {what}", n, "waves")
+    if not stats.traced:
+        yield Warning_("no_traced_waves", _why_untraced(rec, stats), stats.total, "waves")
 
 
-def _why_untraced(rec: Recording, waves: Sequence[tuple[int, Wave]]) -> str:
+def _why_untraced(rec: Recording, stats: Stats) -> str:
     """Why there are no instruction records, and which unit to trace instead."""
-    if not waves:
+    if not stats.total:
         return "there are no instruction records: the trace holds no wave at all"
-    where = Counter((se, w.cu, w.simd) for se, w in waves).most_common(3)
+    where = stats.where.most_common(3)
     header = rec.engines[where[0][0][0]].header
     ran = ", ".join(f"engine {se} {header.unit} {cu} SIMD {simd}" for (se, cu, simd), _ in where)
     simds = [n for n in range(4) if header.simd_mask >> n & 1]
     traced = f"{header.unit} {header.target_cu} SIMD {', '.join(map(str, simds))}"
-    if any(w.target for _, w in waves):
+    if stats.on_target:
         why = "those on the traced unit wrote no instruction packet (on gfx10 and later s_endpgm writes none)"
     else:
         why = f"trace {header.unit} {where[0][0][1]} instead (rocprofv3 --att-target-cu)"

@@ -15,6 +15,8 @@ from types import ModuleType
 
 #: bytes from which loading the compiled decoder pays
 WORTH_IT = 1 << 20
+#: bytes of a whole trace from which the compiled wave builder pays
+BUILDER_WORTH_IT = 4 << 20
 #: seconds of silence before the wait is explained
 _PATIENCE = 2.0
 #: set to "reference" or "compiled" to choose for buffers of every size
@@ -23,6 +25,13 @@ CHOICE = "ISAPROF_SQTT_DECODER"
 _lock = threading.Lock()
 _loaded: ModuleType | None = None
 _refused = False
+
+
+def builds(size: int) -> bool:
+    """Whether the waves of a trace of ``size`` bytes (all engines) go through the compiled builder."""
+    choice = os.environ.get(CHOICE, "")
+    wanted = choice == "compiled" or (choice != "reference" and size >= BUILDER_WORTH_IT)
+    return wanted and kernels(WORTH_IT) is not None
 
 
 def kernels(size: int) -> ModuleType | None:

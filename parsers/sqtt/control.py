@@ -16,6 +16,9 @@ PGM_LO, PGM_HI = 0x0C, 0x0D
 CS_FLUSH = 0x7F
 
 USERDATA_2, USERDATA_3 = 0xC342, 0xC343
+#: the registers whose writes mean something here
+COMPUTE = (DISPATCH_INITIATOR, *NUM_THREAD, PGM_LO, PGM_HI, CS_FLUSH)
+CONFIG = (USERDATA_2, USERDATA_3)
 _MAGIC = 0x434F5200  # "\0ROC"
 _VERSION_WORD = 524801
 _OP_CODEOBJ, _OP_REALTIME, _OP_AGENT, _OP_REALTIME_LOW = 4, 5, 6, 7
@@ -29,6 +32,7 @@ class Control:
     def __init__(self, out: EngineTrace) -> None:
         self.out = out
         self._pgm: dict[tuple[int, int], list[int | None]] = {}
+        self._written: tuple[int, int] | None = None
         self._threads = [0, 0, 0]
         self._payload: int | None = None  # type of the CODEOBJ word that comes next
         self._parts: dict[int, int] = {}
@@ -45,6 +49,11 @@ class Control:
             return None
         return (((hi or 0) << 32 | lo) << 8) & _ADDRESS_MASK
 
+    def new_entry(self) -> tuple[int, int, int | None] | None:
+        """Queue (me, pipe) whose kernel entry was written since the last call, and the entry."""
+        written, self._written = self._written, None
+        return None if written is None else (*written, self.entry(*written))
+
     def compute(self, time: int, me: int, pipe: int, register: int, value: int) -> None:
         """A write of a compute register."""
         if register == DISPATCH_INITIATOR:
@@ -56,6 +65,7 @@ class Control:
                 self.out.workgroup = (self._threads[0], self._threads[1], self._threads[2])
         elif register in (PGM_LO, PGM_HI):
             self._pgm.setdefault((me & 1, pipe), [None, None])[register - PGM_LO] = value
+            self._written = me & 1, pipe
         elif register == CS_FLUSH and value == 7:
             self.out.events.append(Event(time, "cs_partial_flush"))
 

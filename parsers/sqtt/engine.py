@@ -5,16 +5,19 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from isaprof.parsers.sqtt.control import Control
 from isaprof.parsers.sqtt.frame import PacketStream, frames
-from isaprof.parsers.sqtt.header import Buffer, StreamHeader, read_header, zero_share
+from isaprof.parsers.sqtt.header import Buffer, StreamHeader, read_header, release, zero_share
 from isaprof.parsers.sqtt.records import EngineTrace
 from isaprof.parsers.sqtt.waves_gfx9 import Gfx9Waves, StreamError
 from isaprof.parsers.sqtt.waves_rdna import RdnaWaves
+
+if TYPE_CHECKING:
+    from isaprof.parsers.sqtt.stream import Stream
 
 #: kinds that carry only time: a cut one at the end of a buffer is no loss
 TIMING = frozenset({"TIME", "TIMESTAMP", "MEDIUM_TIME", "NOP", "MISC", "WAVE_ALLOC", "HEADER"})
@@ -25,9 +28,16 @@ _STEP = 1 << 16
 
 
 def decode_engine(
-    data: Buffer, *, path: str | None = None, progress: Callable[[int, int], None] | None = None
+    data: Buffer,
+    *,
+    path: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    columns: bool = False,
 ) -> EngineTrace:
     """Decode the buffer of one shader engine.
+
+    ``columns``: with the compiled builder (see compiled.builds). Then ``rows`` of the result has what is
+    otherwise in its lists of waves, occupancy, counters and events, in bounded memory.
 
     Raises BadInput where it has no valid header. Damage later in the stream is
     reported in the result (``cut_kind``, ``stopped_at``, ``unknown``, ``lost``);
@@ -35,6 +45,13 @@ def decode_engine(
     """
     header = read_header(data, path=path)
     out = EngineTrace(header, {}, size=len(data), zeros=zero_share(data))
+    if columns:
+        from isaprof.parsers.sqtt.stream import Stream
+
+        stream = Stream(header, out, Control(out))
+        _decode(data, header, stream, out, progress)
+        out.rows = stream.close()
+        return out
     builder = (Gfx9Waves if header.start else RdnaWaves)(header, out, Control(out))
     with _without_collector():
         _decode(data, header, builder, out, progress)
@@ -57,7 +74,7 @@ def _without_collector() -> Iterator[None]:
 def _decode(
     data: Buffer,
     header: StreamHeader,
-    builder: Gfx9Waves | RdnaWaves,
+    builder: Gfx9Waves | RdnaWaves | Stream,
     out: EngineTrace,
     progress: Callable[[int, int], None] | None,
 ) -> None:
@@ -67,9 +84,15 @@ def _decode(
             out.packets[kind] = out.packets.get(kind, 0) + n
         out.end_time = int(piece.time[-1]) if len(piece) else out.end_time
         _note_damage(piece, data, out)
-        if not _drive(piece, builder, out, progress, done):
+        if isinstance(builder, Gfx9Waves | RdnaWaves):
+            if not _drive(piece, builder, out, progress, done):
+                return
+        elif not builder.piece(piece):
             return
         done = int(piece.bit[-1] // 8) if len(piece) else done
+        release(data, done)
+        if progress is not None:
+            progress(done, piece.size)
 
 
 def _note_damage(piece: PacketStream, data: Buffer, out: EngineTrace) -> None:

@@ -18,6 +18,8 @@ _GFX9_VERSIONS = range(4, 7)
 _HEADER_ID = 0x11
 #: bytes looked at in one go
 _SCAN = 1 << 20
+#: bytes before a position whose pages are given back: more than are read between two positions
+_WINDOW = 1 << 24
 _LOOK = "isaprof import reads .sqtt/.att buffers that start with an SQTT header"
 
 
@@ -54,7 +56,20 @@ def zero_share(data: Buffer) -> float:
         return 1.0
     if isinstance(data, bytes | bytearray):
         return data.count(0) / n
-    return sum(bytes(data[i : i + _SCAN]).count(0) for i in range(0, n, _SCAN)) / n
+    zeros = 0
+    for i in range(0, n, _SCAN):
+        zeros += bytes(data[i : i + _SCAN]).count(0)
+        release(data, i)
+    return zeros / n
+
+
+def release(data: Buffer, end: int) -> None:
+    """Give back the memory of a mapped file up to byte ``end``; it is read again where it is needed again."""
+    if isinstance(data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        length = end // mmap.PAGESIZE * mmap.PAGESIZE
+        start = max(length - _WINDOW, 0)
+        if length > start:
+            data.madvise(mmap.MADV_DONTNEED, start, length - start)
 
 
 def read_header(data: Buffer, *, path: str | None = None) -> StreamHeader:

@@ -7,10 +7,13 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isaprof.parsers.sqtt.header import StreamHeader
 from isaprof.parsers.sqtt.model import Cat, State
+
+if TYPE_CHECKING:
+    from isaprof.parsers.sqtt.stream import Rows
 
 
 def _column() -> array[int]:
@@ -268,3 +271,9 @@ class EngineTrace:
     size: int = 0  #: bytes
     zeros: float = 0.0  #: share of zero bytes
     end_time: int = 0
+    #: from the compiled wave builder: waves, occupancy, counters and events as tables, the lists being empty
+    rows: Rows | None = None
+
+    @property
+    def wave_count(self) -> int:
+        return len(self.waves) if self.rows is None else len(self.rows.waves)

@@ -18,8 +18,8 @@ from isaprof.parsers.sqtt.model import Act, Cat, State
 from isaprof.parsers.sqtt.records import CounterSample, EngineTrace, Event, OccupancyEvent, Wave, untraced
 
 #: cycles of one issue slot
-_SLOT = 4
-_MISC_EVENTS = {
+SLOT = 4
+MISC_EVENTS = {
     gfx9.MISC_PACKET_LOST: "data_lost",
     gfx9.MISC_STALL_BEGIN: "stall_begin",
     gfx9.MISC_STALL_END: "stall_end",
@@ -104,7 +104,7 @@ class Gfx9Waves:
         old = self.open.pop((wave.simd, wave.slot), None) if wave.target else None
         stale = old.wave if old else self.others.pop((wave.cu, wave.simd, wave.slot), None)
         if stale is not None and stale.end is None:
-            stale.end = max(t - _SLOT, stale.begin)
+            stale.end = max(t - SLOT, stale.begin)
 
     def _is_target(self, cu: int, simd: int) -> bool:
         h = self.header
@@ -120,7 +120,7 @@ class Gfx9Waves:
         if o is None:
             return
         if self.saving:
-            o.wave.records.append(Cat.CONTEXT, t, _SLOT, 0)
+            o.wave.records.append(Cat.CONTEXT, t, SLOT, 0)
             self.saving = False
         else:
             o.wave.records.pcs[len(o.wave.records)] = None
@@ -186,7 +186,7 @@ class Gfx9Waves:
             if last >= 0 and last not in r.unfinished:
                 self._trim(o, last, t)
                 i = min(r.end(last), t)
-            cycles = _SLOT + max(0, t - i)
+            cycles = SLOT + max(0, t - i)
             r.append(Cat.IMMED, i, cycles, cycles)
             o.wave.timeline.add(before, i - o.since)
             o.wave.timeline.add(State.WAIT, cycles)
@@ -200,7 +200,7 @@ class Gfx9Waves:
     def _trim(self, o: _Open, i: int, t: int) -> None:
         r = o.wave.records
         if t < r.end(i):
-            r.duration[i] = max(t - r.time[i], _SLOT)
+            r.duration[i] = max(t - r.time[i], SLOT)
             r.stall[i] = min(r.stall[i], r.duration[i])
 
     def inst(self, t: int, simd: int, slot: int, code: int) -> None:
@@ -224,7 +224,7 @@ class Gfx9Waves:
         offset = 0 if code == gfx9.PC_OP else gfx9.PHASE.get(op.category, 0)
         phase = (self.phase + simd) % 4 + offset
         r.category[k] = op.category
-        r.duration[k] = _SLOT + max(t - r.time[k] - 4 * (phase // 4), 0)
+        r.duration[k] = SLOT + max(t - r.time[k] - 4 * (phase // 4), 0)
         issued = r.time[k]
         if o.stalls and o.stalls[0] < issued:
             previous = r.end(k - 1) if k else 0
@@ -232,7 +232,7 @@ class Gfx9Waves:
             while o.stalls and o.stalls[0] < issued:
                 start = max(o.stalls.popleft(), previous)
             r.stall[k] = max(issued - start, 0)
-            r.duration[k] = max(issued + r.duration[k] - start, _SLOT)
+            r.duration[k] = max(issued + r.duration[k] - start, SLOT)
             r.time[k] = start
         if op.act is Act.JUMP_PC:
             r.pcs[k + 1] = None
@@ -243,7 +243,7 @@ class Gfx9Waves:
         r = o.wave.records
         for j in range(k - 1, -1, -1):
             if r.category[j] is category and j not in r.unfinished:
-                grow = t + _SLOT - r.end(j)
+                grow = t + SLOT - r.end(j)
                 if grow > 0:
                     r.duration[j] += grow
                     r.stall[j] += grow
@@ -259,7 +259,7 @@ class Gfx9Waves:
 
     # -- the rest -----------------------------------------------------------
     def misc(self, t: int, kind: int) -> None:
-        name = _MISC_EVENTS.get(kind)
+        name = MISC_EVENTS.get(kind)
         if name is None:
             return
         if kind == gfx9.MISC_PACKET_LOST:
@@ -282,14 +282,14 @@ class Gfx9Waves:
 
     def perf(self, t: int, sh: int, cu: int, bank: int, c0: int, c1: int, c2: int, c3: int) -> None:
         if not sh:
-            self.out.counters.append(CounterSample(t - _SLOT * cu, cu, bank, (c0, c1, c2, c3)))
+            self.out.counters.append(CounterSample(t - SLOT * cu, cu, bank, (c0, c1, c2, c3)))
 
     def close(self) -> None:
         """End of the stream: waves still running end with their last record."""
         self.out.occupancy[:0] = reversed(self.unstarted)
         for o in self.open.values():
             r = o.wave.records
-            o.wave.end = max([o.wave.begin, *(r.end(i) for i in range(len(r)))]) + _SLOT
+            o.wave.end = max([o.wave.begin, *(r.end(i) for i in range(len(r)))]) + SLOT
         for wave in self.others.values():
             wave.end = max(self.out.end_time, wave.begin)
         for w in self.out.waves:

@@ -21,8 +21,6 @@ _UNTRACED = Op(Cat.NONE, 0, Act.IGNORE)
 #: shader array in the cu number of a Capture
 SA_SHIFT = 7
 _MEMORY = (Cat.VMEM, Cat.LDS, Cat.SMEM)
-#: REG_INIT type of a dispatch
-_INIT_DISPATCH = 2
 
 
 @dataclass(slots=True)
@@ -46,6 +44,8 @@ class _Open:
 
 class RdnaWaves:
     """Builds the waves of one engine, packet by packet."""
+
+    INIT_DISPATCH = 2  #: REG_INIT type of a dispatch
 
     def __init__(self, header: StreamHeader, out: EngineTrace, control: Control) -> None:
         self.header, self.out, self.control = header, out, control
@@ -322,7 +322,7 @@ class RdnaWaves:
             self.control.config(t, register, value)
 
     def reg_init(self, t: int, kind: int, data: int) -> None:
-        if kind == _INIT_DISPATCH and data & 1:
+        if kind == self.INIT_DISPATCH and data & 1:
             self.control.dispatch(t, data)
 
     def shader_data(self, t: int, exec_: int, sdt: int, data: int) -> None:

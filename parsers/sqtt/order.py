@@ -1,0 +1,96 @@
+"""The waves of an engine's tables in the order of a Capture: by begin, unit, SIMD and slot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isaprof.parsers.sqtt.slots import END_SEEN, UNSTARTED_WAVE
+from isaprof.parsers.sqtt.spool import Spool
+from isaprof.parsers.sqtt.stream import WAVE
+
+#: waves of one block
+BLOCK = 1 << 18
+#: a wave: (its number in stream order, its row)
+Block = tuple[NDArray[np.int64], NDArray[Any]]
+
+
+def in_order(waves: Spool, size: int = BLOCK) -> Iterator[Block]:
+    """Blocks of waves, as (numbers in stream order, rows), in memory that does not depend on their number.
+
+    Waves come in stream order, which is that of their begin but for those of the same cycle, and for those
+    that only an end was seen of: they began before the trace, at 0. Where a damaged clock ran backwards, all
+    are sorted at once.
+    """
+    yield from _at_zero(waves, size)
+    if not _ascending(waves, size):
+        numbers, rows = _later(0, waves.read(0, len(waves)))
+        order = _sorted(rows)
+        for i in range(0, len(order), size):
+            yield numbers[order[i : i + size]], rows[order[i : i + size]]
+        return
+    kept_numbers, kept = np.zeros(0, np.int64), np.zeros(0, WAVE)
+    for first, block in waves.blocks(size):
+        numbers, rows = _later(first, block)
+        numbers, rows = np.concatenate([kept_numbers, numbers]), np.concatenate([kept, rows])
+        # waves that begin with the last one may have others of the same cycle in the next block
+        whole = int(np.searchsorted(rows["begin"], rows["begin"][-1])) if len(rows) else 0
+        if first + size >= len(waves):
+            whole = len(rows)
+        order = _sorted(rows[:whole])
+        if whole:
+            yield numbers[order], rows[order]
+        kept_numbers, kept = numbers[whole:], rows[whole:]
+
+
+def _sorted(rows: NDArray[Any]) -> NDArray[np.intp]:
+    return np.lexsort((rows["slot"], rows["simd"], rows["cu"], rows["begin"]))
+
+
+def _later(first: int, rows: NDArray[Any]) -> Block:
+    """Those that begin after 0."""
+    keep = np.flatnonzero(rows["begin"] != 0)
+    return keep + first, rows[keep]
+
+
+def _ascending(waves: Spool, size: int) -> bool:
+    last = 0
+    for first, block in waves.blocks(size):
+        begin = _later(first, block)[1]["begin"]
+        if len(begin) and (begin[0] < last or (np.diff(begin) < 0).any()):
+            return False
+        last = int(begin[-1]) if len(begin) else last
+    return True
+
+
+def _at_zero(waves: Spool, size: int) -> Iterator[Block]:
+    """Waves that begin at 0; most of them are known by their end only, and kept in short."""
+    places, ends, others = [], [], []
+    for first, block in waves.blocks(size):
+        zero = np.flatnonzero(block["begin"] == 0)
+        rows = block[zero]
+        unit = rows["cu"].astype(np.int64) << 16 | rows["simd"].astype(np.int64) << 8 | rows["slot"]
+        places.append(np.stack([unit, zero + first]))
+        ends.append(rows["end"].copy())
+        # one that was opened at 0 has more to tell
+        others += [
+            (int(n) + first, r) for n, r in zip(zero, rows, strict=True) if not r["flags"] & UNSTARTED_WAVE
+        ]
+    if not places:
+        return
+    unit, number = np.concatenate(places, axis=1)
+    end = np.concatenate(ends)
+    order = np.lexsort((number, unit))
+    full = dict(others)
+    for i in range(0, len(order), size):
+        part = order[i : i + size]
+        out = np.zeros(len(part), WAVE)
+        out["cu"], out["simd"], out["slot"] = unit[part] >> 16, unit[part] >> 8 & 0xFF, unit[part] & 0xFF
+        out["end"], out["flags"] = end[part], UNSTARTED_WAVE | END_SEEN
+        out["entry"] = out["threads"] = out["dispatch"] = -1
+        for k in np.flatnonzero(np.isin(number[part], list(full))) if full else ():
+            out[k] = full[int(number[part][k])]
+        yield number[part], out
