@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from isaprof.codeobj.elf import CodeObject, Kernel
     from isaprof.isa.model import Listing
     from isaprof.launch.resolve import ResolvedLaunch
+    from isaprof.sim.functional import FunctionalResult
     from isaprof.sim.timing import Resources
     from isaprof.sim.trace import WorkgroupTrace
 
@@ -88,7 +89,7 @@ class Simulator:
             listing, table, result.traces, resources=self._resources(table), progress=progress
         )
         modelled = len(timed_result.tables["waves"])
-        meta = self._meta(table, result.instructions, modelled, waves_per_wg, timed_result.model)
+        meta = self._meta(table, result, modelled, waves_per_wg, timed_result.model)
         code = _code_table(listing, result.traces)
         ref = CodeObjectRef(1, self.data, self.kernel.name, self.co.sha256)
         return RawCapture(meta, {"code": code, **timed_result.tables}, (ref,), self._warnings())
@@ -110,7 +111,7 @@ class Simulator:
     def _meta(
         self,
         table: tables.ArchTable,
-        instructions: int,
+        result: FunctionalResult,
         modelled: int,
         waves_per_wg: int,
         model: dict[str, Any],
@@ -142,7 +143,10 @@ class Simulator:
                 "waves_total": total,
                 "workgroups_run": self.selection.count,
                 "workgroups_total": self.selection.total,
-                "instructions_executed": instructions,
+                "instructions_executed": result.instructions,
+                # fallbacks: wave-instructions that the NumPy reference did for the fast executor
+                "executor": result.executor,
+                "fallbacks": result.fallbacks,
             },
         }
 

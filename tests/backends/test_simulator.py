@@ -48,6 +48,8 @@ def test_the_first_cu_gets_workgroups_in_turn(big: tuple[Simulator, RawCapture])
     waves = raw.tables["waves"]
     assert sorted(waves["wg_x"].tolist()) == [0, 304]
     assert raw.meta["coverage"]["waves_total"] == 305
+    assert raw.meta["coverage"]["executor"] in ("fast", "reference")
+    assert raw.meta["coverage"]["fallbacks"] == {}
     assert raw.meta["coverage"]["waves_modelled"] == 2
     assert raw.meta["coverage"]["text"] == "modelled on one CU: waves 2 of 305"
     assert s.verification.verified is True
