@@ -14,6 +14,13 @@ from isaprof.codeobj.tables import Relocation
 from isaprof.errors import BadInput
 
 R_ABS64, R_ABS32, R_RELATIVE64 = 3, 6, 13
+#: LLVM, ELFRelocs/AMDGPU.def
+_NAMES = {
+    1: "R_AMDGPU_ABS32_LO", 2: "R_AMDGPU_ABS32_HI", 3: "R_AMDGPU_ABS64", 4: "R_AMDGPU_REL32",
+    5: "R_AMDGPU_REL64", 6: "R_AMDGPU_ABS32", 7: "R_AMDGPU_GOTPCREL", 8: "R_AMDGPU_GOTPCREL32_LO",
+    9: "R_AMDGPU_GOTPCREL32_HI", 10: "R_AMDGPU_REL32_LO", 11: "R_AMDGPU_REL32_HI",
+    13: "R_AMDGPU_RELATIVE64", 14: "R_AMDGPU_REL16",
+}  # fmt: skip
 _WIDTH = {R_ABS64: 8, R_ABS32: 4, R_RELATIVE64: 8}
 
 
@@ -23,10 +30,15 @@ def relocations_in(section: FullSection, relocations: tuple[Relocation, ...]) ->
     for r in relocations:
         if section.address <= r.offset < section.end:
             if r.type not in _WIDTH or r.offset + _WIDTH[r.type] > section.end or section.executable:
+                name = _NAMES.get(r.type, f"of type {r.type}")
+                why = "only R_AMDGPU_ABS64, ABS32 and RELATIVE64 in data can be written as text"
+                if section.executable:
+                    why = "the loader would change code, which text cannot say"
                 raise BadInput(
-                    f"a dynamic relocation of type {r.type} at {r.offset:#x} in {section.name} "
-                    "has no text form",
+                    f"the dynamic relocation {name} at {r.offset:#x} in {section.name}"
+                    f"{f' against {r.symbol}' if r.symbol else ''}: {why}",
                     kind="unsupported",
+                    hint="link it without unresolved symbols: ld.lld -shared --no-undefined",
                 )
             out[r.offset] = r
     return out

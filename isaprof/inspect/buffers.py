@@ -24,7 +24,8 @@ class BufferDescriptor:
 
     ``word3`` and ``stride`` are None where they are not provable. ``bound`` is
     "unbounded" (a constant that lets nearly every offset through), "constant",
-    "computed" (follows from arguments) or "not provable".
+    "computed" (follows from arguments), "computed, where set" (the same, but some register in it
+    is written on some of the paths only: the code has to take care of that) or "not provable".
     """
 
     registers: str
@@ -105,11 +106,18 @@ def _bound(limits: list[Node]) -> str:
         return "unbounded"
     if all(c is not None for c in constants):
         return "constant"
-    return "computed" if all(_from_arguments(n) for n in limits) else "not provable"
+    if all(_from_arguments(n) for n in limits):
+        return "computed"
+    return (
+        "computed, where set" if all(_from_arguments(n, where_set=True) for n in limits) else "not provable"
+    )
 
 
-def _from_arguments(node: Node, limit: int = 400) -> bool:
-    """Whether the value follows from arguments and what the wave starts with (no loaded or unknown data)."""
+def _from_arguments(node: Node, limit: int = 400, *, where_set: bool = False) -> bool:
+    """Whether the value follows from arguments and what the wave starts with (no loaded or unknown data).
+
+    ``where_set``: where paths meet, those that leave a register as nobody wrote it do not count.
+    """
     seen: set[int] = set()
     todo = [node]
     found = False
@@ -121,7 +129,8 @@ def _from_arguments(node: Node, limit: int = 400) -> bool:
         if n.op == "initial" or (n.op == "opaque" and any(w in str(n.value) for w in _MEMORY)):
             return False
         found |= n.op == "kernarg"
-        todo += n.args
+        unset = where_set and n.op == "phi"
+        todo += [a for a in n.args if not (unset and a.op == "initial")]
     return found and not todo
 
 

@@ -244,6 +244,9 @@ def test_descriptor_parts() -> None:
     assert (exact.word3, exact.stride) == (0x20000, 4)
     assert passport(body.format("s_mov_b32 s6, -1")).buffers[0].bound == "unbounded"
     assert passport(body.format("s_mov_b32 s6, 0x1000")).buffers[0].bound == "constant"
+    set_once = "s_cmp_eq_u32 s9, 7\n  s_cbranch_scc1 .Lskip\n  s_lshl_b32 s20, s9, 1\n.Lskip:\n"
+    some = passport(body.format(f"{set_once}  s_sub_u32 s6, s9, s20")).buffers[0]
+    assert some.bound == "computed, where set"
     loaded = passport(body.format("s_load_dword s6, s[4:5], 0x0\n  s_waitcnt lgkmcnt(0)")).buffers[0]
     assert loaded.bound == "not provable"
 

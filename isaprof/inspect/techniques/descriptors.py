@@ -18,8 +18,9 @@ def _find(k: KernelFacts) -> Iterator[tuple[str, list[Instruction]]]:
 def _kind(d: BufferDescriptor) -> str | None:
     if d.bound == "unbounded":
         return f"unbounded, num_records {' | '.join(d.limits)}"
-    if d.bound == "computed":
-        return f"num_records is computed from arguments: {d.limits[0]}"
+    if d.bound.startswith("computed"):
+        only = "" if d.bound == "computed" else " on the paths that set every register in it"
+        return f"num_records is computed from arguments{only}: {d.limits[0]}"
     return f"num_records is the constant {' | '.join(d.limits)}" if d.bound == "constant" else None
 
 
