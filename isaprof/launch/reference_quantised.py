@@ -56,4 +56,4 @@ def quantise_mxfp4(x: Array) -> NDArray[np.float64]:
     # steps of fp4 e2m1: 0.5 below 2, 1 below 4, 2 above; np.round is to nearest even
     step = np.where(scaled < 2, 0.5, np.where(scaled < 4, 1.0, 2.0))
     out = np.copysign(np.minimum(np.round(scaled / step) * step, 6.0), blocks) * scale
-    return out.reshape(x.shape)
+    return np.asarray(out.reshape(x.shape), np.float64)
