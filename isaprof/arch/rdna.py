@@ -29,6 +29,9 @@ STRUCTURE: dict[str, Fact] = {
             icache_line_bytes=128),
     **facts("workgroups", src.RECALLED, "C", max_workgroups_per_unit=32),
     **facts("bytes", src.ISA_GUIDE, lds_bank_bytes=4),
+    # VGPR index mod 4, one read port each; three sources of a VOP3 in one bank need another read cycle
+    **facts("banks", src.BANKED, vgpr_banks=4),
+    **facts("cycles", src.BANKED, "C", vop3_bank_extra=1),
     "lds_lane_groups": Fact({32: lds_lanes.rdna(32), 64: lds_lanes.rdna(64)}, "", src.INFERRED, "D"),
 }  # fmt: skip
 

@@ -4,11 +4,13 @@ Steps: records as arrays (:mod:`~isaprof.attribution.records`), what each line
 is (:mod:`~isaprof.attribution.static`), the partition of every wave's life
 (:mod:`~isaprof.attribution.partition`), the wait counters
 (:mod:`~isaprof.attribution.counters`), causes (:mod:`~isaprof.attribution.explain`),
-sums (:mod:`~isaprof.attribution.rollup`).
+sums (:mod:`~isaprof.attribution.rollup`). What is not needed by every view is
+computed on first use (:mod:`~isaprof.attribution.detail`).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isaprof.attribution.model import Analysis
@@ -28,6 +30,7 @@ def analyse(capture: Capture) -> Analysis:
     from isaprof.attribution.barriers import blame_barriers
     from isaprof.attribution.conflicts import extra_passes
     from isaprof.attribution.counters import simulate
+    from isaprof.attribution.detail import Detail
     from isaprof.attribution.explain import explain
     from isaprof.attribution.partition import partition
     from isaprof.attribution.records import read_records
@@ -44,4 +47,6 @@ def analyse(capture: Capture) -> Analysis:
     slices = explain(code, records, tiles.window, simulated, extra_passes(capture, records))
     segments = make_segments(code, records, tiles, slices, simulated)
     segments = blame_barriers(code, records, segments)
-    return with_totals(capture, roll_up(capture, code, records, tiles, segments))
+    analysis = roll_up(capture, code, records, tiles, segments)
+    detail = Detail(capture, code, records, tiles, segments, analysis.lines)
+    return with_totals(capture, replace(analysis, detail=detail))

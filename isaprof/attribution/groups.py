@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isaprof.attribution.model import Cause
+from isaprof.errors import BadInput
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +19,8 @@ def by_culprit(analysis: Analysis) -> pd.DataFrame:
     Columns: culprit (-1: nobody is named), text ("" for -1), cause (the
     largest of its causes), cycles (all waits charged to it), share (of all
     wave cycles, 0..1), victims (number of lines that waited), victim (the
-    line that waited longest).
+    line that waited longest), and where the analysis has its detail exposed,
+    hidden and unknown (cycles, which sum to cycles).
     """
     import pandas as pd
 
@@ -40,6 +42,13 @@ def by_culprit(analysis: Analysis) -> pd.DataFrame:
     out["text"] = [text[c] if c >= 0 else "" for c in out["culprit"].tolist()]
     out["share"] = out["cycles"] / max(analysis.total_cycles, 1)
     columns = ["culprit", "text", "cause", "cycles", "share", "victims", "victim"]
+    if analysis.detail is not None:
+        split = analysis.detail.by("culprit")
+        split = split[~split["cause"].isin((str(Cause.LAUNCH), str(Cause.ISSUE)))]
+        names = ["exposed", "hidden", "unknown"]
+        sums = split.groupby("culprit")[names].sum()
+        out[names] = sums.reindex(out["culprit"], fill_value=0).to_numpy()
+        columns += names
     return out[columns].sort_values("cycles", ascending=False, kind="stable", ignore_index=True)
 
 
@@ -53,3 +62,42 @@ def explained_waits(analysis: Analysis) -> tuple[int, int]:
     waits = analysis.culprits[analysis.culprits["cause"].astype(str).str.startswith("wait: ")]
     named = waits.loc[waits["culprit"] >= 0, "cycles"].sum()
     return int(named), int(waits["cycles"].sum())
+
+
+def by_wave(analysis: Analysis) -> pd.DataFrame:
+    """Analysis.waves, and where the analysis has its detail exposed, hidden and unknown of each wave."""
+    if analysis.detail is None:
+        return analysis.waves
+    names = ["wave", "exposed", "hidden", "unknown"]
+    return analysis.waves.merge(analysis.detail.by("wave")[names], on="wave", how="left")
+
+
+#: what an Analysis can be listed by, and the words for it; the roll-ups of its detail among them
+LISTINGS: dict[str, str] = {
+    "line": "instruction", "source": "source line", "culprit": "instruction to blame", "cause": "cause",
+    "category": "category", "block": "basic block", "loop": "loop", "kernel": "kernel",
+    "bank": "LDS bank conflicts", "vgpr-bank": "VGPR bank conflicts", "se": "shader engine",
+    "cu": "CU or WGP", "simd": "SIMD", "wave": "wave", "time": "time",
+}  # fmt: skip
+
+
+def listing(analysis: Analysis, by: str) -> pd.DataFrame:
+    """The table for ``by`` (a key of :data:`LISTINGS`).
+
+    Raises BadInput where the capture has only sums of each instruction and
+    ``by`` needs records.
+    """
+    if by == "cause":
+        return analysis.causes
+    if by == "culprit":
+        return by_culprit(analysis)
+    if by == "wave":
+        return by_wave(analysis)
+    if by == "line" and analysis.detail is None:
+        return analysis.lines
+    if analysis.detail is None:
+        raise BadInput(
+            f"this capture has no instruction records, so nothing is known by {LISTINGS[by]}",
+            kind="no_records",
+        )
+    return analysis.detail.by(by)

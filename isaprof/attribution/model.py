@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
+    from isaprof.attribution.detail import Detail
+
 
 class Cause(StrEnum):
     """Where a cycle of a wave's life goes. Per wave they sum to its lifetime."""
@@ -93,6 +95,8 @@ class Analysis:
     instructions: int
     notes: tuple[str, ...] = ()
     meta: dict[str, Any] = field(default_factory=dict)  #: capture.json, for headers
+    #: exposure, loops, bank conflicts, roll-ups: computed on first use; None where only sums are known
+    detail: Detail | None = None
 
     @property
     def unexplained_share(self) -> float:

@@ -46,4 +46,4 @@ def with_totals(capture: Capture, analysis: Analysis) -> Analysis:
     rank[hot] = np.arange(1, len(hot) + 1)
     lines["rank"] = rank
     note = "sums of each instruction only: waves, times and causes are not in this format"
-    return replace(analysis, lines=lines, notes=(*analysis.notes, note))
+    return replace(analysis, lines=lines, notes=(*analysis.notes, note), detail=None)

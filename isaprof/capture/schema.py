@@ -101,6 +101,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _c("lines", "int32", "distinct cache lines touched (global)", null=True),
         _c("passes", "int32", "LDS data passes, bank conflicts included", null=True),
         _c("min_passes", "int32", "LDS data passes without conflicts", null=True),
+        _c("stride", "int32", "LDS, where banks conflict: usual distance from lane to lane, bytes", null=True),
+        _c("clash", "string", "LDS, where banks conflict: lanes that want one bank, 0,4,8", null=True),
         _c("address_min", "int64", "lowest byte address", null=True),
         _c("address_max", "int64", "highest byte address", null=True),
     ),

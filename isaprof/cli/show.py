@@ -12,9 +12,20 @@ import typer
 
 class By(StrEnum):
     line = "line"
+    loop = "loop"
+    block = "block"
+    source = "source"
     culprit = "culprit"
     cause = "cause"
+    category = "category"
+    bank = "bank"
+    vgpr_bank = "vgpr-bank"
+    kernel = "kernel"
+    se = "se"
+    cu = "cu"
+    simd = "simd"
     wave = "wave"
+    time = "time"
 
 
 def command(

@@ -8,8 +8,9 @@ from rich.text import Text
 
 from isaprof.ab.model import NO_SPREAD
 from isaprof.views.diff import MARKS, signed
+from isaprof.views.layout import add_row, new_table, print_table
 from isaprof.views.palette import clean, grouped
-from isaprof.views.table import _add, _line, _records, _show, _table, standard_output
+from isaprof.views.table import _line, _records, standard_output
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,14 +47,14 @@ def render(result: Result, *, console: Console | None = None, hottest: int = 20)
 
 
 def _correctness(r: Result, console: Console) -> None:
-    table = _table(
+    table = new_table(
         (("seed", "n"), (f"{r.a.name} against reference", "f"), (f"{r.b.name} against reference", "f"),
          (f"{r.b.name} against {r.a.name}", "f")),
         title="Output, with two poisons",
     )  # fmt: skip
     for a, b, d in zip(r.a.checks, r.b.checks, r.outputs, strict=True):
-        _add(table, (str(a.seed), _check(a), _check(b), _agreement(d)))
-    _show(table, console)
+        add_row(table, (str(a.seed), _check(a), _check(b), _agreement(d)))
+    print_table(table, console)
     if r.problem:
         _line(console, clean(r.problem), "bold red")
 
@@ -95,7 +96,7 @@ def verdict(change: Change) -> str:
 
 
 def _cycles(r: Result, console: Console, label: str) -> None:
-    table = _table(
+    table = new_table(
         ((f"cycles, {label}", "f"), (r.a.name, "n"), (r.b.name, "n"), ("change", "n"), ("ratio", "n")),
     )
     for name, change in (
@@ -103,14 +104,14 @@ def _cycles(r: Result, console: Console, label: str) -> None:
         ("wave cycles, all waves", r.wave_cycles),
         ("per wave", r.per_wave),
     ):
-        _add(
+        add_row(
             table,
             (
                 name, f"{change.a:,.1f}".removesuffix(".0"), f"{change.b:,.1f}".removesuffix(".0"),
                 signed(change.difference), "-" if change.ratio is None else f"{change.ratio:.4f}",
             ),
         )  # fmt: skip
-    _show(table, console)
+    print_table(table, console)
     but = "" if r.correct else "; the outputs or waits are wrong, see above"
     _line(console, f"{r.b.name} by span: {verdict(r.span)}, {label}{but}", "bold")
     _line(console, NO_SPREAD, "dim")
@@ -140,7 +141,7 @@ def edited_lines(r: Result, console: Console, hottest: int) -> None:
 
 def _rows_table(r: Result, title: str, frame: pd.DataFrame, console: Console) -> None:
     names = (r.a.name, r.b.name)
-    table = _table(
+    table = new_table(
         (("", "f"), *((f"line {n}", "n") for n in names), ("instruction", "t"),
          *((f"cycles {n}", "n") for n in names), ("change", "n"), ("cause", "f")),
         title=title,
@@ -148,7 +149,7 @@ def _rows_table(r: Result, title: str, frame: pd.DataFrame, console: Console) ->
     for row in _records(frame):
         a, b = clean(str(row["text_a"])), clean(str(row["text_b"]))
         text = f"{a}\n{b}" if row["status"] == "changed" else (b or a)
-        _add(
+        add_row(
             table,
             (
                 MARKS.get(str(row["status"]), "?"),
@@ -157,7 +158,7 @@ def _rows_table(r: Result, title: str, frame: pd.DataFrame, console: Console) ->
                 clean(str(row["cause_b"] or row["cause_a"] or "")),
             ),
         )  # fmt: skip
-    _show(table, console)
+    print_table(table, console)
 
 
 # -- JSON ----------------------------------------------------------------------

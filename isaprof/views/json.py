@@ -7,9 +7,14 @@ Keys (schema version 1): ``schema_version``; ``capture`` (path or null);
 (0..1, of the cycles waited on counters, null without such waits); ``shares``
 (cause: share of all wave cycles, summing to 1); ``warnings`` (as in
 capture.json); ``notes``; and the list that was asked for: ``lines``
-(columns of Analysis.lines, hottest first or, with all, in code order, each
-with ``causes``: cause to cycles), ``culprits``, ``causes`` or ``by_wave``.
-Cycles are integers of the shader clock; a missing culprit is null.
+(columns of Analysis.lines and its split of the waits, hottest first or, with
+all, in code order, each with ``causes``: cause to cycles), ``culprits``,
+``causes``, ``categories``, ``sources``, ``blocks``, ``kernels``, ``banks``,
+``vgpr_banks``, ``by_se``, ``by_cu``, ``by_simd``, ``by_wave``, ``timeline``, or
+``loops`` (loop -1 is the whole kernel), each with ``gaps`` (who left the matrix
+pipe idle) and ``iteration_cycles`` (wave to cycles of each iteration). Columns
+are described in docs/attribution.md. Cycles are integers of the shader clock; a
+missing culprit, and any other figure that is not known, is null.
 """
 
 from __future__ import annotations
@@ -59,22 +64,46 @@ def to_dict(
     return out
 
 
-def _listing(analysis: Analysis, by: str, hottest: int, all_lines: bool) -> dict[str, Any]:
-    from isaprof.attribution.groups import by_culprit
+#: key of the object for each listing
+_KEYS = {
+    "line": "lines", "culprit": "culprits", "cause": "causes", "category": "categories", "source": "sources",
+    "block": "blocks", "loop": "loops", "kernel": "kernels", "bank": "banks", "vgpr-bank": "vgpr_banks",
+    "se": "by_se", "cu": "by_cu", "simd": "by_simd", "wave": "by_wave", "time": "timeline",
+}  # fmt: skip
+#: listings that are cut to the number asked for, largest first
+_CUT = ("culprit",)
 
-    if by == "cause":
-        return {"causes": _rows(analysis.causes)}
-    if by == "wave":
-        return {"by_wave": _rows(analysis.waves)}
-    if by == "culprit":
-        return {"culprits": _rows(by_culprit(analysis)[:hottest])}
-    lines = analysis.lines
+
+def _listing(analysis: Analysis, by: str, hottest: int, all_lines: bool) -> dict[str, Any]:
+    from isaprof.attribution.groups import listing
+
+    frame = listing(analysis, by)
+    if by == "loop":
+        return {"loops": _loops(analysis, frame)}
+    if by != "line":
+        return {_KEYS[by]: _rows(frame[:hottest] if by in _CUT else frame)}
+    lines = frame
     if not all_lines:
         lines = lines[(lines["rank"] > 0) & (lines["rank"] <= hottest)].sort_values("rank")
     causes: dict[int, dict[str, int]] = {}
     for row in _rows(analysis.line_causes):
         causes.setdefault(row["line"], {})[str(row["cause"])] = row["cycles"]
     return {"lines": [{**row, "causes": causes.get(row["line"], {})} for row in _rows(lines)]}
+
+
+def _loops(analysis: Analysis, frame: pd.DataFrame) -> list[dict[str, Any]]:
+    if analysis.detail is None:
+        return _rows(frame)
+    gaps, steps = analysis.detail.gaps, analysis.detail.iterations
+    out = _rows(frame)
+    for row in out:
+        mine = gaps[gaps["loop"] == row["loop"]].drop(columns="loop")
+        row["gaps"] = _rows(mine)
+        times = steps[steps["loop"] == row["loop"]]
+        row["iteration_cycles"] = {
+            str(wave): values.tolist() for wave, values in times.groupby("wave")["t_iter"]
+        }
+    return out
 
 
 def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:

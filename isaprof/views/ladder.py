@@ -8,8 +8,9 @@ from rich.text import Text
 
 from isaprof.edit.markdown import change, edits
 from isaprof.views.ab import edited_lines, verdict
+from isaprof.views.layout import add_row, new_table, print_table
 from isaprof.views.palette import clean, grouped
-from isaprof.views.table import _add, _line, _show, _table, standard_output
+from isaprof.views.table import _line, standard_output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,13 +74,13 @@ def _compared(result: Result, console: Console) -> None:
 def render_ladder(steps: Sequence[Step], *, console: Console | None = None) -> None:
     """Print all steps, one line each."""
     console = console or standard_output()
-    table = _table(
+    table = new_table(
         (("step", "n"), ("from", "n"), ("what", "t"), ("edit", "f"), ("output", "f"), ("cycles", "n"),
          ("vs previous", "n"), ("vs original", "n")),
         title="Ladder",
     )  # fmt: skip
     for s in steps:
-        _add(
+        add_row(
             table,
             (
                 f"{s.step:02d}", "" if s.base is None else f"{s.base:02d}", clean(s.description or ""),
@@ -87,7 +88,7 @@ def render_ladder(steps: Sequence[Step], *, console: Console | None = None) -> N
                 "" if s.cycles is None else grouped(s.cycles), change(s.vs_previous), change(s.vs_original),
             ),
         )  # fmt: skip
-    _show(table, console)
+    print_table(table, console)
 
 
 def to_dict(settings: Settings, steps: Sequence[Step], directory: str, step: Step | None) -> dict[str, Any]:

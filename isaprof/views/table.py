@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
+from isaprof.views.layout import add_row, new_table, percentage, print_table
 from isaprof.views.palette import PROVENANCE_TEXT, bar, cause_look, clean, grouped
 from isaprof.views.remarks import coverage
 
@@ -29,13 +29,9 @@ if TYPE_CHECKING:
 UNEXPLAINED_LIMIT = 0.01
 #: a kernel of at most this many instructions is listed in full unless told otherwise
 LISTED = 300
-#: the instruction column is never narrower than this
-_MIN_TEXT = 20
 #: width where the output is no terminal and COLUMNS is not set
 PIPE_WIDTH = 140
 _BAR = 12
-#: blanks between columns
-_GAP = 2
 
 
 def render(
@@ -49,30 +45,36 @@ def render(
     """Print header, causes and, by ``by``, lines, culprits or waves (``console``: standard output).
 
     ``by``: "line" (every instruction in code order, then the ``hottest``),
-    "culprit", "cause" (the causes only) or "wave". ``all_lines`` None lists
-    every instruction where there are at most :data:`LISTED`.
+    "cause" (the causes only), "culprit", "wave", or another listing of
+    isaprof.attribution.groups. ``all_lines`` None lists every instruction where
+    there are at most :data:`LISTED`.
     """
     console = console or standard_output()
     header(analysis, console)
     listed = len(analysis.lines) <= LISTED if all_lines is None else all_lines
     if by == "line" and listed:
         console.print()
-        _show(line_table(analysis, wide=console.width >= 100), console)
+        print_table(line_table(analysis, wide=console.width >= 100), console)
     console.print()
-    _show(causes_table(analysis), console)
+    print_table(causes_table(analysis), console)
     if by == "culprit":
         console.print()
-        _show(culprit_table(analysis, hottest), console)
+        print_table(culprit_table(analysis, hottest), console)
     elif by == "wave":
         console.print()
-        _show(wave_table(analysis), console)
+        print_table(wave_table(analysis), console)
     elif by == "line":
         if hottest:
             console.print()
-            _show(hottest_table(analysis, hottest), console)
+            print_table(hottest_table(analysis, hottest), console)
         if not listed:
             count = grouped(len(analysis.lines))
             _line(console, f"--all lists all {count} instructions in code order", "dim")
+    elif by != "cause":
+        from isaprof.views.rollups import show
+
+        console.print()
+        show(analysis, by, hottest, console)
 
 
 def standard_output() -> Console:
@@ -84,13 +86,6 @@ def standard_output() -> Console:
     if not width and not sys.stdout.isatty():
         width = PIPE_WIDTH
     return Console(width=width or None, highlight=False)
-
-
-def percentage(share: float) -> str:
-    """A share of 0..1 with one decimal, never rounded to nothing: 12.3 %, <0.1 %."""
-    if 0 < share < 0.0005:
-        return "<0.1%"
-    return f"{100 * share:.1f}%"
 
 
 def header(analysis: Analysis, console: Console) -> None:
@@ -132,61 +127,18 @@ def _line(console: Console, text: str, style: str = "") -> None:
         console.print(Text(text, style=style), soft_wrap=False)
 
 
-def _table(columns: Iterable[tuple[str, str]], *, title: str | None = None) -> Table:
-    """A table without lines; kinds of columns: n figure, t text that may be cut, f fixed text."""
-    table = Table(
-        box=None,
-        padding=(0, _GAP, 0, 0),
-        pad_edge=False,
-        title=title,
-        title_justify="left",
-        title_style="bold",
-    )
-    for name, kind in columns:
-        table.add_column(
-            name, no_wrap=True, overflow="ellipsis", justify="right" if kind == "n" else "left",
-            ratio=1 if kind == "t" else None, width=len(name),
-        )  # fmt: skip
-    return table
-
-
-def _add(table: Table, cells: Sequence[str | Text]) -> None:
-    """A row; every column grows to its longest cell."""
-    texts = [c if isinstance(c, Text) else Text(c) for c in cells]
-    for column, cell in zip(table.columns, texts, strict=True):
-        longest = max((cell_len(part) for part in cell.plain.split("\n")), default=0)
-        column.width = max(column.width or 0, longest)
-    table.add_row(*texts)
-
-
-def _show(table: Table, console: Console) -> None:
-    """Print ``table``; where it is too wide its text column gives way, down to a limit, figures never."""
-    total = sum(c.width or 0 for c in table.columns) + _GAP * (len(table.columns) - 1)
-    for column in table.columns:
-        if column.ratio and total > console.width and column.width:
-            width = max(_MIN_TEXT, column.width - (total - console.width))
-            total, column.width = total - column.width + width, width
-        column.ratio = None
-    width = console.width
-    console.width = max(total, width)  # a terminal wraps what is too wide; cutting it would lose figures
-    try:
-        console.print(table)
-    finally:
-        console.width = width
-
-
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return frame.to_dict("records")  # type: ignore[return-value]
 
 
 def causes_table(analysis: Analysis) -> Table:
     """Where the wave cycles went, largest first."""
-    table = _table(
+    table = new_table(
         (("cause", "f"), ("cycles", "n"), ("share", "n"), ("", "f")), title="Where the cycles went"
     )
     for row in _records(analysis.causes):
         look = cause_look(str(row["cause"]))
-        _add(
+        add_row(
             table,
             (
                 Text(str(row["cause"]), style=look.colour),
@@ -200,24 +152,31 @@ def causes_table(analysis: Analysis) -> Table:
 
 def hottest_table(analysis: Analysis, count: int) -> Table:
     """The ``count`` lines that cost most, two rows each: figures, then cause and culprit."""
-    lines = analysis.lines
+    split = analysis.detail is not None
+    lines = analysis.lines if analysis.detail is None else analysis.detail.lines
     hot = lines[(lines["rank"] > 0) & (lines["rank"] <= count)].sort_values("rank")
     texts = lines["text"].tolist()
-    table = _table(
+    table = new_table(
         (("#", "n"), ("line", "n"), ("instruction", "t"), ("hits", "n"), ("latency", "n"), ("stall", "n"),
-         ("idle", "n"), ("share", "n")),
+         ("idle", "n"), *((("exposed", "n"),) if split else ()), ("share", "n")),
         title="Hottest lines",
     )  # fmt: skip
     for row in _records(hot):
-        _add(
+        add_row(
             table,
             (
                 str(row["rank"]), str(row["line"]), _with_blame(row, texts), grouped(int(row["hits"])),
                 grouped(int(row["latency"])), grouped(int(row["stall"])), grouped(int(row["idle"])),
-                percentage(float(row["share"])),
+                *((exposed(row),) if split else ()), percentage(float(row["share"])),
             ),
         )  # fmt: skip
     return table
+
+
+def exposed(row: dict[str, Any]) -> str:
+    """Exposed cycles; a question mark where the trace cannot tell for any cycle of the wait."""
+    known = int(row["exposed"]) + int(row["hidden"])
+    return "?" if not known and int(row["unknown"]) else grouped(int(row["exposed"]))
 
 
 def _with_blame(row: dict[str, Any], texts: Sequence[str]) -> Text:
@@ -238,7 +197,7 @@ def line_table(analysis: Analysis, *, wide: bool = True) -> Table:
     figures = [(name, "n") for name in ("hits", "latency", "stall", "idle", "share")]
     columns = [("line", "n"), ("pc", "n"), ("instruction", "t"), *figures, ("cause", "f"), ("culprit", "n")]
     keep = [i for i, (name, _) in enumerate(columns) if wide or name not in ("pc", "share")]
-    table = _table((columns[i] for i in keep), title="All instructions")
+    table = new_table((columns[i] for i in keep), title="All instructions")
     for row in _records(analysis.lines):
         look = cause_look(str(row["cause"])) if row["cause"] else None
         label = clean(str(row["label"])) if row["label"] else ""
@@ -251,7 +210,7 @@ def line_table(analysis: Analysis, *, wide: bool = True) -> Table:
         )  # fmt: skip
         if label:
             table.add_row(*(Text(f"{label}:" if i == 2 else "", style="bold") for i in keep))
-        _add(table, [cells[i] for i in keep])
+        add_row(table, [cells[i] for i in keep])
     return table
 
 
@@ -259,7 +218,7 @@ def culprit_table(analysis: Analysis, count: int) -> Table:
     """Wait cycles by the instruction that is to blame."""
     from isaprof.attribution.groups import by_culprit
 
-    table = _table(
+    table = new_table(
         (("line", "n"), ("instruction to blame", "t"), ("cycles", "n"), ("share", "n"), ("cause", "f"),
          ("victim", "n")),
         title="By culprit",
@@ -268,7 +227,7 @@ def culprit_table(analysis: Analysis, count: int) -> Table:
         known = int(row["culprit"]) >= 0
         look = cause_look(str(row["cause"]))
         more = f" +{int(row['victims']) - 1}" if int(row["victims"]) > 1 else ""
-        _add(
+        add_row(
             table,
             (
                 str(row["culprit"]) if known else "-", clean(str(row["text"])) if known else "(nobody named)",
@@ -281,7 +240,7 @@ def culprit_table(analysis: Analysis, count: int) -> Table:
 
 def wave_table(analysis: Analysis) -> Table:
     """One row a wave: place, lifetime, its three largest causes."""
-    table = _table(
+    table = new_table(
         (*((name, "n") for name in ("wave", "se", "cu", "simd", "slot", "begin", "cycles", "instructions")),
          ("largest causes", "t")),
         title="By wave",
@@ -296,7 +255,7 @@ def wave_table(analysis: Analysis) -> Table:
             )
             for n, c in largest
         )
-        _add(
+        add_row(
             table,
             (
                 *(str(row[c]) for c in ("wave", "se", "cu", "simd", "slot")), grouped(int(row["begin"])),
@@ -337,22 +296,22 @@ def render_comparison(comparison: Comparison, *, console: Console | None = None,
     for note in c.notes:
         _line(console, f"note: {clean(note)}", "yellow")
     console.print()
-    table = _table(
+    table = new_table(
         (("cause", "f"), ("a", "n"), ("b", "n"), ("change", "n")), title="Cycles per wave, by cause"
     )
     for row in _records(c.causes):
         look = cause_look(str(row["cause"]))
-        _add(
+        add_row(
             table,
             (
                 Text(str(row["cause"]), style=look.colour), f"{row['per_wave_a']:,.1f}",
                 f"{row['per_wave_b']:,.1f}", signed(row["delta_per_wave"]),
             ),
         )  # fmt: skip
-    _show(table, console)
+    print_table(table, console)
     console.print()
     changed = c.rows[(c.rows["rank"] > 0) & (c.rows["rank"] <= hottest)].sort_values("rank")
-    table = _table(
+    table = new_table(
         (("#", "n"), ("", "f"), ("a", "n"), ("b", "n"), ("instruction", "t"), ("per wave a", "n"), ("b", "n"),
          ("change", "n")),
         title="Largest changes, cycles per wave",
@@ -362,7 +321,7 @@ def render_comparison(comparison: Comparison, *, console: Console | None = None,
         text = b or a
         if row["status"] == "changed":
             text = f"{a}\n{b}"
-        _add(
+        add_row(
             table,
             (
                 str(row["rank"]), _MARKS.get(str(row["status"]), "?"),
@@ -370,4 +329,4 @@ def render_comparison(comparison: Comparison, *, console: Console | None = None,
                 f"{row['per_wave_a']:,.1f}", f"{row['per_wave_b']:,.1f}", signed(row["delta_per_wave"]),
             ),
         )  # fmt: skip
-    _show(table, console)
+    print_table(table, console)

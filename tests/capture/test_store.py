@@ -217,6 +217,9 @@ def test_a_capture_of_version_1_stays_readable() -> None:
             continue
         stored = capture.table(name)
         for column in frame:
+            if (name, column) in {("memory", "stride"), ("memory", "clash")}:
+                assert stored[column].isna().all()  # nullable columns that came later
+                continue
             expected = [None if pd.isna(v) else v for v in frame[column]]
             assert [None if pd.isna(v) else v for v in stored[column]] == expected, (name, column)
     assert [o.data for o in capture.code_objects] == [o.data for o in CODE]

@@ -70,6 +70,49 @@ def passes(
     return total, max(least, 1)
 
 
+def clash(
+    patterns: Mapping[str, LdsPattern],
+    store: bool,
+    width: int,
+    addresses: NDArray[np.int64],
+    lanes: NDArray[np.int16],
+    *,
+    atomic: bool = False,
+) -> tuple[int | None, tuple[int, ...]]:
+    """(stride, lanes) of one access: what makes its banks conflict.
+
+    ``lanes``: those of one group that want different dwords of the busiest
+    bank, one of each dword (of an atomic all). ``stride``: the most frequent
+    distance in bytes from a lane to the next, None with fewer than two lanes.
+    """
+    import numpy as np
+
+    pattern = patterns[pattern_key(store, width)]
+    dwords = max(1, -(-width // 4))
+    order = np.argsort(lanes, kind="stable")
+    ordered, addresses = lanes[order], addresses[order]
+    repeat = np.arange(len(ordered)) - np.searchsorted(ordered, ordered, side="left")
+    worst: tuple[int, ...] = ()
+    for k in range(int(repeat.max(initial=0)) + 1):
+        here, first = ordered[repeat == k], addresses[repeat == k] // 4
+        for group in pattern.groups:
+            member = np.isin(here, group)
+            wanted = (first[member][:, None] + np.arange(dwords)).reshape(-1)
+            who = np.repeat(here[member], dwords)
+            if not atomic:
+                wanted, at = np.unique(wanted, return_index=True)
+                who = who[at]
+            if not len(wanted):
+                continue
+            bank = wanted % pattern.banks
+            busiest = np.bincount(bank).argmax()
+            found = tuple(sorted(who[bank == busiest].tolist()))
+            worst = found if len(found) > len(worst) else worst
+    first_access = addresses[repeat == 0]
+    steps, count = np.unique(np.diff(first_access), return_counts=True)
+    return (int(steps[count.argmax()]) if len(steps) else None), worst
+
+
 def _worst_bank(dwords: NDArray[np.int64], banks: int, *, shared: bool) -> NDArray[np.int64]:
     """Largest number of (distinct, when ``shared``) dwords in one bank, for each row."""
     import numpy as np

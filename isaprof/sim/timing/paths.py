@@ -18,10 +18,15 @@ from isaprof.sim.timing.calibration import Constants
 from isaprof.sim.trace import MemEvent, WaveTrace, WorkgroupTrace
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from isaprof.arch.table import LdsPattern
 
 #: spaces as the loop sees them
 VECTOR, LOCAL, SCALAR = range(3)
+#: different patterns of conflicting addresses of one shape that are looked into; random ones are too many
+MAX_PATTERNS = 1024
 _SPACES = {"lds": LOCAL, "gds": LOCAL, "scalar": SCALAR}
 
 
@@ -43,6 +48,9 @@ class Paths:
     cache_lines: list[tuple[int, ...]] = field(default_factory=list)
     passes: list[int] = field(default_factory=list)
     least: list[int] = field(default_factory=list)
+    #: why banks conflict, by event: bytes from lane to lane, and the lanes that want one bank
+    stride: dict[int, int | None] = field(default_factory=dict)
+    clash: dict[int, str] = field(default_factory=dict)
     spaces: list[str] = field(default_factory=list)  #: the space's name, for the memory table
 
 
@@ -123,3 +131,30 @@ def _local_passes(
         for (number, _), value in zip(members, total.tolist(), strict=True):
             out.passes[number] = value
             out.least[number] = least
+        _clashes(out, members, stack, total > least, (patterns, store, width, lanes, atomic))
+
+
+def _clashes(
+    out: Paths,
+    members: list[tuple[int, MemEvent]],
+    stack: NDArray[np.int64],
+    conflict: NDArray[np.bool_],
+    shape: tuple[dict[str, LdsPattern], bool, int, NDArray[np.int16], bool],
+) -> None:
+    """Stride and lanes of the accesses whose banks conflict: the same for equal patterns of addresses."""
+    import numpy as np
+
+    at = np.flatnonzero(conflict)
+    if not len(at):
+        return
+    patterns, store, width, lanes, atomic = shape
+    # which lanes meet in a bank does not change when all addresses move by whole dwords
+    moved = stack[at] - 4 * (stack[at, :1] // 4)
+    rows, which = np.unique(moved, axis=0, return_inverse=True)
+    named = []
+    for row in rows[:MAX_PATTERNS]:
+        stride, who = lds.clash(patterns, store, width, row, lanes, atomic=atomic)
+        named.append((stride, ",".join(map(str, who))))
+    for number, row in zip(at.tolist(), which.reshape(-1).tolist(), strict=True):
+        if row < len(named):
+            out.stride[members[number][0]], out.clash[members[number][0]] = named[row]

@@ -189,6 +189,9 @@ def _memory(
     ):
         frame[name] = pd.array(np.where(where, values, 0), dtype="Int32")
         frame.loc[~where, name] = pd.NA
+    numbers = events.tolist()
+    frame["stride"] = pd.array([paths.stride.get(e) for e in numbers], dtype="Int32")
+    frame["clash"] = pd.Series([paths.clash.get(e) for e in numbers], dtype=object)
     frame["address_min"] = column(paths.lowest)
     frame["address_max"] = column(paths.highest)
     return frame
