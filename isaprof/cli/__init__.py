@@ -94,6 +94,10 @@ def main(argv: list[str] | None = None) -> None:
         sys.stdout.flush()
     except OSError:  # the reader has left, or the disk is full: said already
         _reader_gone()
+    if argv is None and args and args[0] in QUICK:
+        # taking the interpreter apart takes as long as a linker run
+        sys.stderr.flush()
+        os._exit(int(code))
     sys.exit(int(code))
 
 
