@@ -3,8 +3,9 @@
     python samples/figures.py [DIRECTORY ...] [--check]
 
 Everything between `<!-- figures -->` and `<!-- end -->` of DIRECTORY/README.md is this program's: what was
-verified at which shapes, the cycles that the timing model gives (*modelled*, no measurement), and for a ladder
-the lines of each step. ``--check`` writes nothing; exit 1 where a README differs. Any wrong output is exit 5.
+verified at which shapes, the cycles that the timing model gives (*modelled*, no measurement), and for a
+ladder the lines of each step. ``--check`` writes nothing; exit 1 where a README differs. Any wrong output is
+exit 5.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import re
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path, PurePosixPath
 
 from build import HERE, build_file
 
@@ -28,11 +30,10 @@ BEGIN, END = "<!-- figures -->", "<!-- end -->"
 
 @dataclass(frozen=True)
 class Sheet:
-    """The figures of one directory: each object at each shape (or ``own`` ones)."""
+    """The figures of one directory: each object at each shape."""
 
     objects: tuple[str, ...]
     shapes: tuple[str, ...]
-    own: dict[str, tuple[str, ...]] = field(default_factory=dict)
     ladder: bool = False  #: the objects are steps, each made from the one before
 
 
@@ -41,6 +42,19 @@ SHEETS: dict[str, Sheet] = {
         tuple(f"step{n}.co" for n in range(6)),
         ("M=256,N=256,K=512", "M=128,N=7680,K=1024", "M=300,N=200,K=256", "M=128,N=64,K=4096"),
         ladder=True,
+    ),
+    "mxfp4_gfx950": Sheet(
+        ("mxfp4_registers.co", "mxfp4_pipelined.co", "mxfp4_prequantised.co"),
+        ("M=16,N=3072,K=1536", "M=64,N=3072,K=1536", "M=256,N=2880,K=512", "M=8,N=2112,K=7168"),
+    ),
+    ".": Sheet(
+        (
+            "gemm_cdna3/gemm_cdna3.co",
+            "gemm_cdna3/gemm_cdna3.gfx950.co",
+            "gemm_rdna35/gemm_rdna35.co",
+            "gemm_rdna4/gemm_rdna4.co",
+        ),
+        ("M=64,N=64,K=32", "M=128,N=192,K=256", "M=256,N=256,K=512"),
     ),
 }
 
@@ -72,15 +86,15 @@ def measure(path: Path, shape: str) -> Row:
 
 
 def verified_table(rows: Sequence[Row]) -> list[str]:
-    out = ["| kernel | shape | verified | cosine | max. abs. error | cycles, *modelled* | of the waves |"]
+    out = [
+        "| kernel | shape | verified | cosine | max. abs. error | cycles, *modelled* | waves in the model |"
+    ]
     out.append("| --- | --- | --- | --- | --- | --- | --- |")
     for r in rows:
         v = r.verdict
         waves = r.unit.removeprefix("modelled on one ")
-        out.append(
-            f"| {r.name} | {r.shape} | {'yes' if v.verified else 'NO'} | {v.cosine:.7f} | {v.max_abs_err:.3g} "
-            f"| {r.cycles:,} | {waves} |"
-        )
+        cells = (r.name, r.shape, "yes" if v.verified else "NO", f"{v.cosine:.7f}", f"{v.max_abs_err:.3g}")
+        out.append("| " + " | ".join((*cells, f"{r.cycles:,}", waves)) + " |")
     return out
 
 
@@ -94,14 +108,14 @@ def ladder_table(rows: Sequence[Row], names: Sequence[str], shapes: Sequence[str
         for s in shapes:
             now, first = of[name, s], of[names[0], s]
             before = of[names[n - 1], s] if n else now
-            change = f" ({100 * (now / before - 1):+.1f} %, in all {100 * (now / first - 1):+.1f} %)" if n else ""
-            cells.append(f"{now:,}{change}")
+            change = [f"{100 * (now / then - 1):+.1f} %" for then in (before, first)]
+            cells.append(f"{now:,} ({change[0]}, in all {change[1]})" if n else f"{now:,}")
         out.append(f"| {name} | " + " | ".join(cells) + " |")
     return out
 
 
 def instructions(source: Path) -> list[str]:
-    """A source's code from its K loop's first load to the branch back, without comments."""
+    """A source's code up to the branch back of its K loop, without comments."""
     text = re.sub(r"\s*//.*", "", source.read_text())
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     last = next(i for i, line in enumerate(lines) if line.startswith("s_cbranch"))
@@ -110,7 +124,7 @@ def instructions(source: Path) -> list[str]:
 
 def ladder_edits(directory: Path, names: Sequence[str]) -> list[str]:
     out = []
-    for before, after in zip(names, names[1:], strict=False):
+    for before, after in pairwise(names):
         a, b = instructions(directory / f"{before}.s"), instructions(directory / f"{after}.s")
         diff = list(difflib.unified_diff(a, b, before, after, n=1, lineterm=""))
         title = (directory / f"{after}.s").read_text().splitlines()[0].partition(": ")[2]
@@ -122,7 +136,12 @@ def ladder_edits(directory: Path, names: Sequence[str]) -> list[str]:
 
 
 def text_of(directory: str, sheet: Sheet, rows: Sequence[Row]) -> str:
-    out = [BEGIN, "", "Written by `samples/figures.py`. Cycles are *modelled*: the timing model's prediction.", ""]
+    out = [
+        BEGIN,
+        "",
+        "Written by `samples/figures.py`. Cycles are *modelled*: the timing model's prediction.",
+        "",
+    ]
     names = [Path(o).stem for o in sheet.objects]
     if sheet.ladder:
         out += ["## The ladder", "", *ladder_table(rows, names, sheet.shapes[:2]), ""]
@@ -137,20 +156,25 @@ def main(argv: list[str]) -> int:
     chosen = [a for a in argv if a != "--check"] or list(SHEETS)
     wrong = stale = False
     for directory in chosen:
-        sheet = SHEETS[directory.strip("/")]
+        directory = directory.strip("/")
+        sheet = SHEETS[directory]
         rows = []
         for name in sheet.objects:
-            path = build_file(f"{directory.strip('/')}/{name}")
-            for shape in sheet.own.get(name, sheet.shapes):
+            path = build_file(str(PurePosixPath(directory, name)))
+            for shape in sheet.shapes:
                 r = measure(path, shape)
-                print(f"{directory} {r.name} {shape}: {r.verdict.message}, cosine {r.verdict.cosine:.7f}, "
-                      f"abs {r.verdict.max_abs_err:.3g}, {r.cycles:,} cycles, {r.seconds:.2f} s", flush=True)  # fmt: skip
-                wrong |= r.verdict.verified is not True
+                v = r.verdict
+                print(
+                    f"{directory} {r.name} {shape}: {v.message}, cosine {v.cosine:.7f}, "
+                    f"abs {v.max_abs_err:.3g}, {r.cycles:,} cycles, {r.seconds:.2f} s",
+                    flush=True,
+                )
+                wrong |= v.verified is not True
                 rows.append(r)
         readme = HERE / directory / "README.md"
         old = readme.read_text()
         head, _, rest = old.partition(BEGIN)
-        new = head + text_of(directory.strip("/"), sheet, rows) + rest.partition(END)[2]
+        new = head + text_of(directory, sheet, rows) + rest.partition(END)[2]
         stale |= new != old
         if new != old and not check:
             readme.write_text(new)

@@ -5,6 +5,8 @@
 The sources are committed: they are what one reads and edits. ``--check`` only compares (exit 1: they differ).
 """
 
+# ruff: noqa: E501  the assembly keeps its own line length
+
 from __future__ import annotations
 
 import sys
@@ -576,9 +578,7 @@ def source(name: str) -> str:
         + REGISTERS
         + head
         + body
-        + FOOTER.format(
-            name=name, lds=lds, vgprs=vgprs, accum=-(-vgprs // 4) * 4, threads=threads
-        )
+        + FOOTER.format(name=name, lds=lds, vgprs=vgprs, accum=-(-vgprs // 4) * 4, threads=threads)
     )
 
 

@@ -76,7 +76,7 @@ def registers(operands: str) -> set[int]:
 
 
 def delayed(lines: Iterable[str]) -> Iterator[str]:
-    """``lines`` with an s_delay_alu between two VALU instructions of which the second reads the first's result."""
+    """``lines``, with an s_delay_alu where a VALU instruction reads the result of the one before."""
     before, written = "", set[int]()
     for line in lines:
         name, _, operands = line.partition(" // ")[0].partition(" ")
@@ -93,7 +93,7 @@ def delayed(lines: Iterable[str]) -> Iterator[str]:
 
 def header(s: Step) -> str:
     loads = (
-        "v46-49, v115-118, v119, " + ("v82" if s.banks else "v50") + " A's two loads, W's, the scale: one K step ahead"
+        f"v46-49, v115-118, v119, v{82 if s.banks else 50} A's two loads, W's, the scale: one K step ahead"
         if s.prefetch
         else "v51-54, v55-58, v59, v60 A's two loads, W's, the scale (B's fragments come later)"
     )
@@ -190,7 +190,8 @@ def begin(s: Step) -> list[str]:
         "v_lshl_add_u32 v34, v62, 4, v34",
         "v_lshl_add_u32 v35, v62, 2, v35",
         "",
-        "// raw buffers" + ("" if not s.exact else ", each as long as its matrix: a row that does not exist reads zeros"),
+        "// raw buffers"
+        + ("" if not s.exact else ", each as long as its matrix: a row that does not exist reads zeros"),
         "s_mov_b32 s12, s4",
         "s_and_b32 s13, s5, 0xffff",
         "s_mul_i32 s14, s24, s38" if s.exact else "s_mov_b32 s14, 0x7ffffffe",
@@ -300,7 +301,10 @@ def unpack(s: Step) -> list[str]:
     """Of the int32: eight integers in v61-68, or (magic) the three shifted words."""
     w = load_registers(s)[2]
     if s.magic:
-        return ["// the pairs of codes at bits 0 and 16", *(f"v_lshrrev_b32_e32 v{61 + i}, {4 * i}, v{w}" for i in (1, 2, 3))]
+        return [
+            "// the pairs of codes at bits 0 and 16",
+            *(f"v_lshrrev_b32_e32 v{61 + i}, {4 * i}, v{w}" for i in (1, 2, 3)),
+        ]
     out = ["// eight codes"]
     shifts = [4 * (j // 2) + 16 * (j % 2) for j in range(8)]
     out += [f"v_lshrrev_b32_e32 v{61 + j}, {shifts[j]}, v{w}" for j in range(1, 8)]
@@ -392,7 +396,8 @@ def loop(s: Step) -> list[str]:
 def end() -> list[str]:
     """C to bf16, nearest even, NaN kept; a lane outside C stores nowhere."""
     out = [
-        "// C: row 128 x + 32 (wave / 2) + 16 i + 2 r + lane / 16, column 64 y + 32 (wave % 2) + 16 j + lane % 16",
+        "// C: row 128 x + 32 (wave / 2) + 16 i + 2 r + lane / 16,",
+        "// column 64 y + 32 (wave % 2) + 16 j + lane % 16",
         "v_and_b32_e32 v62, 15, v0",
         "v_bfe_u32 v63, v0, 4, 1",
         "v_lshrrev_b32_e32 v64, 6, v0",

@@ -281,7 +281,8 @@ _triton_w4a16_skinny_fmt_kernel:
 	s_cmp_lt_i32 s34, s26
 	s_cbranch_scc1 .Lk_step
 
-// C: row 128 x + 32 (wave / 2) + 16 i + 2 r + lane / 16, column 64 y + 32 (wave % 2) + 16 j + lane % 16
+// C: row 128 x + 32 (wave / 2) + 16 i + 2 r + lane / 16,
+// column 64 y + 32 (wave % 2) + 16 j + lane % 16
 	v_and_b32_e32 v62, 15, v0
 	v_bfe_u32 v63, v0, 4, 1
 	v_lshrrev_b32_e32 v64, 6, v0
