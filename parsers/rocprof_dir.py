@@ -18,7 +18,8 @@ from pathlib import Path
 from isaprof.errors import BadInput
 from isaprof.parsers.stats_csv import NAME as STATS
 
-_ATT = re.compile(r"(?P<prefix>.*?)_?(?P<agent>\d+)_shader_engine_(?P<se>\d+)_(?P<dispatch>\d+)\.att$")
+#: names of raw buffers
+ATT = re.compile(r"(?P<prefix>.*?)_?(?P<agent>\d+)_shader_engine_(?P<se>\d+)_(?P<dispatch>\d+)\.att$")
 _OBJECT = re.compile(r"(?P<prefix>.*?)_?(?P<arch>gfx[0-9a-f]+)_code_object_id_(?P<id>\d+)\.out$")
 _UI = re.compile(r"ui_output_agent_(?P<agent>\d+)_dispatch_(?P<dispatch>\d+)$")
 #: what device mode writes: a trace of no dispatch in particular
@@ -62,7 +63,7 @@ def of_file(path: Path) -> RocprofDirectory | None:
     name = path.name
     if name in ("code.json", "filenames.json", "occupancy.json") and is_ui_output(path.parent):
         return scan(path.parent)
-    stats, att = STATS.match(name), _ATT.match(name)
+    stats, att = STATS.match(name), ATT.match(name)
     results = name.endswith(("results.json", ".db", "kernel_trace.csv"))
     if not (stats or att or results):
         return None
@@ -151,7 +152,7 @@ def _collect(
     lenient = only is not None  # files beside a directory that was named itself
     for name in names[:_MAX_ENTRIES]:
         p = base / name
-        if m := _ATT.match(name):
+        if m := ATT.match(name):
             key = (int(m["agent"]), int(m["dispatch"]))
             if only in (None, key):
                 att = found.setdefault(key, Dispatch(*key)).att

@@ -36,6 +36,7 @@ _NEXT = {
     "truncated": "copy the recording again",
     "changed": "copy the recording again",
     "bad_results": "copy the recording again",
+    "missing_file": "copy the recording again",
     "undecodable": "{}   keeps the other engines; --strict refuses",
     "stitch_incomplete": "{}   with the code object that ran beside it; --decoder rocprof: a second opinion",
     "unknown_packet": "{} --decoder rocprof   is a second opinion",

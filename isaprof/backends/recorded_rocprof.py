@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from isaprof.codeobj.elf import CodeObject
 from isaprof.errors import BadInput, UsageError
 from isaprof.parsers.jsonfile import load_json
 from isaprof.parsers.rocpd import read_rocpd
-from isaprof.parsers.rocprof_dir import Dispatch, RocprofDirectory
+from isaprof.parsers.rocprof_dir import ATT, Dispatch, RocprofDirectory
 from isaprof.parsers.rocprof_runs import Runs, read_results, read_tables
 from isaprof.parsers.sqtt.records import EngineTrace, LoadedObject
 from isaprof.parsers.stats_csv import read_stats
@@ -110,7 +110,10 @@ class RocprofRecording:
     # -- AMD's decode -------------------------------------------------------
     def _read_ui(self, d: Dispatch, arch: str | None, progress: Progress) -> RawCapture:
         assert d.ui is not None
-        ui = read_ui_output(d.ui, lambda n, total: progress(n, total, "reading wave files"))
+        try:
+            ui = read_ui_output(d.ui, lambda n, total: progress(n, total, "reading wave files"))
+        except BadInput as e:
+            raise self._with_raw_hint(e, d) if e.kind == "code_null" else e from None
         objects = self._objects(ui.code)
         target, warnings = self._target(arch, objects, ui.code, generation_names(ui), ui.path)
         launch = self._launch(d)
@@ -119,6 +122,17 @@ class RocprofRecording:
             dispatch=self._dispatch(d), launch=launch, device=self._device(target),
             warnings=[*warnings, *old_decoder(ui), *self.notes], progress=progress,
         )  # fmt: skip
+
+    def _with_raw_hint(self, e: BadInput, d: Dispatch) -> BadInput:
+        """The same, with what can be done here about an empty ui_output."""
+        hint = (
+            f"isaprof import {self.path} --dispatch {d.number} --decoder isaprof   reads the raw .att files"
+        )
+        if not d.att:
+            hint = (
+                "rocprofv3 --att -d DIR -- APP   again, and keep the .att files: isaprof decodes them itself"
+            )
+        return BadInput(e.message, path=e.path, kind=e.kind, hint=hint)
 
     def _read_stats(self, d: Dispatch, arch: str | None) -> RawCapture:
         """The totals alone: code and sums, no wave and no record."""
@@ -193,6 +207,7 @@ class RocprofRecording:
             warnings=warnings,
         )  # fmt: skip
         rec.warnings.extend(self.notes)
+        rec.warnings.extend(self._missing(d))
         stats = wave_stats(rec)
         if not stats.total:
             raise self._no_waves(engines)
@@ -234,6 +249,19 @@ class RocprofRecording:
             kind="no_code_object",
             hint="copy the whole rocprofv3 output directory",
         )
+
+    def _missing(self, d: Dispatch) -> Iterator[Warning_]:
+        """Engines whose files results.json names, but that are not here."""
+        for name in self.runs.att_files:
+            m = ATT.match(name)
+            if (
+                m
+                and int(m["dispatch"]) == d.number
+                and int(m["agent"]) == d.agent
+                and int(m["se"]) not in d.att
+            ):
+                se = int(m["se"])
+                yield Warning_("missing_file", f"engine {se}: {name} was written, but is not here", se=se)
 
     def _no_waves(self, engines: Mapping[int, EngineTrace]) -> BadInput:
         numbers = sorted(engines)

@@ -165,6 +165,7 @@ LOSS_KINDS = frozenset(
         "data_lost",
         "truncated",
         "changed",
+        "missing_file",
         "buffer_full",
         "stitch_incomplete",
         "wave_incomplete",

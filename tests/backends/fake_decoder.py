@@ -12,9 +12,12 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+#: V1: only the older interface; EXTRA: words that a later release appends to a wave
+_DEFINES = {"V1": 0, "EXTRA": 0, "CRASH": 0, "HANG": 0, "GFXIP": 9}
 _TYPES = r"""
 #include <stdint.h>
 #include <stdlib.h>
@@ -52,7 +55,7 @@ static int parse(const uint8_t* data, uint64_t n, trace_cb cb, isa_cb isa, void*
     uint64_t h = hash_of(data, n);
     for (unsigned k = 0; k < sizeof engines / sizeof *engines; k++) {
         if (engines[k].hash != h) continue;
-        cb(0, (void*)9, 1, ud);
+        cb(0, (void*)GFXIP, 1, ud);
         wave_t* w = calloc(engines[k].waves + 1, sizeof *w);
         for (uint64_t i = 0; i < engines[k].waves; i++) {
             w[i] = waves[engines[k].waves_at + i];
@@ -113,11 +116,31 @@ def tables(ui: Path, buffers: dict[int, Path], entry: tuple[int, int]) -> str:
     rows = [r for r in json.loads((ui / "code.json").read_text())["code"] if not r[0].startswith(";")]
     place = {r[2]: (r[5], r[4]) for r in rows}
     occupancy = json.loads((ui / "occupancy.json").read_text())
+
+    def counters(se: int) -> list[Any]:
+        return list(json.loads((ui / f"se{se}_perfcounter.json").read_text())["data"])
+
+    engines = [
+        (path, [json.loads(f.read_text())["wave"] for f in sorted(ui.glob(f"se{se}_sm*_wv*.json"))],
+         occupancy.get(str(se), []), counters(se))
+        for se, path in sorted(buffers.items())
+    ]  # fmt: skip
+    return source(engines, place, entry)
+
+
+def source(
+    given: list[tuple[Path, list[dict[str, Any]], list[Any], list[Any]]],
+    place: dict[int, tuple[int, int]],
+    entry: tuple[int, int],
+) -> str:
+    """C tables of engines: buffer, waves as in wave files, occupancy and counter rows as in ui_output.
+
+    ``place``: line -> address and object.
+    """
     insts, states, waves, occ, counts, engines = [], [], [], [], [], []
-    for se, path in sorted(buffers.items()):
+    for path, found, occupied, counted in given:
         first = (len(waves), len(occ), len(counts))
-        for file in sorted(ui.glob(f"se{se}_sm*_wv*.json")):
-            w = json.loads(file.read_text())["wave"]
+        for w in found:
             at = (len(states), len(insts))
             states += [f"{{{a}, {b}}}" for a, b in w["timeline"]]
             insts += [
@@ -128,10 +151,10 @@ def tables(ui: Path, buffers: dict[int, Path], entry: tuple[int, int]) -> str:
                 f"{{{w['cu']}, {w['simd']}, {w['slot']}, 0, 0, 0, 0, 0, 0, {w['begin']}, {w['end']}, "
                 f"{len(w['timeline'])}, {len(w['instructions'])}, states + {at[0]}, insts + {at[1]}}}"
             )
-        for t, cu, simd, slot, start, kernel in occupancy.get(str(se), []):
+        for t, cu, simd, slot, start, kernel in occupied:
             pc = f"{{{entry[0]}, {entry[1]}}}" if kernel else "{0, 0}"
             occ.append(f"{{{pc}, {t}, 0, {cu}, {simd}, {slot}, {start}, 0, 0, 0, 0, 0, 0}}")
-        for t, *c, cu, bank in json.loads((ui / f"se{se}_perfcounter.json").read_text())["data"]:
+        for t, *c, cu, bank in counted:
             counts.append(f"{{{t}, {', '.join(map(str, c))}, {cu}, {bank}}}")
         sizes = [b - a for a, b in zip(first, (len(waves), len(occ), len(counts)), strict=True)]
         spans = ", ".join(f"{a}, {n}" for a, n in zip(first, sizes, strict=True))
@@ -150,14 +173,14 @@ def tables(ui: Path, buffers: dict[int, Path], entry: tuple[int, int]) -> str:
 
 
 def build(folder: Path, body: str, name: str = "librocprof-trace-decoder.so", **defines: int) -> Path:
-    """Compile the library. ``defines``: V1, EXTRA, CRASH, HANG."""
+    """Compile the library. ``defines``: see :data:`_DEFINES`."""
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("no C compiler (cc) for a decoder library of our own")
     folder.mkdir(parents=True, exist_ok=True)
     source = folder / "fake.c"
     source.write_text(_TYPES + body + _BODY)
-    flags = [f"-D{k}={v}" for k, v in {"V1": 0, "EXTRA": 0, "CRASH": 0, "HANG": 0, **defines}.items()]
+    flags = [f"-D{k}={v}" for k, v in {**_DEFINES, **defines}.items()]
     out = folder / name
     subprocess.run([compiler, "-O0", "-w", "-shared", "-fPIC", *flags, "-o", out, source], check=True)
     return out

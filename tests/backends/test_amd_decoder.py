@@ -13,7 +13,8 @@ import pytest
 from isaprof.backends import amd_decoder, environment
 from isaprof.backends.protocol import RawCapture
 from isaprof.backends.recorded import open_recording
-from isaprof.errors import BadInput, EnvironmentProblem
+from isaprof.errors import EnvironmentProblem
+from isaprof.parsers.sqtt.model import Cat, State
 from tests.backends import fake_decoder
 
 Run = Callable[..., tuple[int, str, str]]
@@ -162,16 +163,50 @@ def test_where_it_is_absent(folder: Path, run_import: Run, monkeypatch: pytest.M
         amd_decoder.require(folder)
 
 
-def test_a_release_with_the_4_cycle_error(
-    installed: Callable[..., Path], data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_rdna_folder_and_a_release_with_the_4_cycle_error(
+    data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """RDNA, release 0.1.4 by its file name: the figures come with a warning."""
-    installed(V1=1, name="librocprof-trace-decoder.so.0.1.4")
-    folder = data_dir / "sqtt" / "gfx1100" / "plus_run0"
-    with pytest.raises(BadInput) as e:  # our library knows no gfx11 buffer: it says so for every engine
-        open_recording(folder).read(0, decoder="rocprof")
-    assert e.value.kind == "invalid_shader_data"
-    assert amd_decoder._older("0.1.4", (0, 1, 5))
+    """No code object in the trace: addresses are absolute. Release 0.1.4 comes with a warning."""
+    folder = data_dir / "sqtt" / "gfx1100" / "gemm_run0"
+    recording = open_recording(folder)
+    ours = recording.read(0, decoder="isaprof")
+    t = ours.tables
+    base = json.loads((folder / "meta.json").read_text())["programs"][0]["load_base"]
+    place = {n + 1: (pc + base, 0) for n, pc in enumerate(t["code"]["pc"].tolist())}
+    engines = []
+    for se, path in sorted((int(p.stem[2:]), p) for p in folder.glob("se*.sqtt")):
+        waves = []
+        for w in t["waves"][(t["waves"].se == se) & t["waves"].traced].itertuples():
+            insts, states = (x[x.wave == w.wave] for x in (t["insts"], t["states"]))
+            rows = [
+                [i.time, Cat[i.category].value, i.stall, i.duration, i.line + 1] for i in insts.itertuples()
+            ]
+            runs = [[State[x.state].value, x.duration] for x in states.itertuples()]
+            waves.append({"cu": w.cu, "simd": w.simd, "slot": w.slot, "begin": w.begin, "end": w.end,
+                          "instructions": rows, "timeline": runs})  # fmt: skip
+        events = t["occupancy"][t["occupancy"].se == se]
+        occupied = [[e.time, e.cu, e.simd, e.slot, int(e.start), 1] for e in events.itertuples()]
+        engines.append((path, waves, occupied, []))
+    entry = (ours.meta["kernel"]["entry"] + base, 0)
+    body = fake_decoder.source(engines, place, entry)
+    name = "librocprof-trace-decoder.so.0.1.4"
+    monkeypatch.setenv(
+        "ROCPROF_TRACE_DECODER_LIB", str(fake_decoder.build(tmp_path, body, name, V1=1, GFXIP=11))
+    )
+    amd = recording.read(0, decoder="rocprof")
+    for key in ("arch", "kernel", "launch", "dispatch", "device", "wave_size"):
+        assert amd.meta[key] == ours.meta[key], key
+    assert len(amd.tables["insts"]) > 100
+    for table, columns in (
+        ("insts", ["wave", "seq", "line", "time", "stall", "duration", "category"]),
+        ("waves", ["se", "cu", "simd", "slot", "begin", "end", "traced"]),
+        ("occupancy", ["se", "time", "cu", "simd", "slot", "start", "kernel"]),
+        ("code", ["pc", "text", "label", "encoding"]),
+    ):
+        for column in columns:
+            assert amd.tables[table][column].tolist() == t[table][column].tolist(), (table, column)
+    assert [w.kind for w in amd.warnings] == ["decoder_4_cycles"]
+    assert "release 0.1.4" in amd.warnings[0].message
     assert not amd_decoder._older("0.1.5", (0, 1, 5))
     assert not amd_decoder._older(None, (0, 1, 5))
 

@@ -89,7 +89,13 @@ CASES: dict[str, tuple[Builder, str, str, str]] = {
         "100% of 4096 bytes",
         "--att-shader-engine-mask",
     ),
-    "code null": (_code_null, "code_null", '"code": null', "--decoder isaprof"),
+    "code null": (_code_null, "code_null", '"code": null', "keep the .att files"),
+    "code null, raw files beside it": (
+        lambda f, d: (_code_null(f, d), _raw(f, d, bytes(64))),
+        "code_null",
+        '"code": null',
+        "--dispatch 1 --decoder isaprof",
+    ),
     "stats with a header only": (
         lambda f, d: (f.mkdir(), own.stats(f, rows=False)),
         "stats_empty",
@@ -263,6 +269,22 @@ def test_one_undecodable_engine(run: Callable[..., Any], engines: Path) -> None:
     (diagnosis,) = body["diagnoses"]
     assert (code, diagnosis["kind"], diagnosis["se"]) == (3, "undecodable", 3)
     assert f"isaprof import {engines}" in diagnosis["next"]
+
+
+def test_an_engine_that_was_not_copied(run: Callable[..., Any], tmp_path: Path, data_dir: Path) -> None:
+    """results.json says which .att files were written."""
+    host = data_dir / "att" / "wave_gemm_gfx950" / "host"
+    for path in (host / OBJECT, host / "3785403_32617_shader_engine_0_3.att"):
+        shutil.copy(path, tmp_path)
+    names = [f"3785403_32617_shader_engine_{se}_3.att" for se in (0, 5)]
+    tool = {"strings": {"att_filenames": [[3, [32617, names]]]}}
+    (tmp_path / "3785403_results.json").write_text(json.dumps({"rocprofiler-sdk-tool": [tool]}))
+    code, body, _ = run("import", tmp_path, "-o", tmp_path / "x.isaprof")
+    assert (code, [(w["kind"], w["se"]) for w in body["captures"][0]["warnings"]]) == (
+        0,
+        [("missing_file", 5)],
+    )
+    assert run("import", tmp_path, "--strict")[0] == 7
 
 
 def test_doctor_names_the_cu_of_a_raw_folder(run: Callable[..., Any], data_dir: Path) -> None:
