@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from isaprof.cli import main
 from isaprof.codeobj.elf import CodeObject
 from isaprof.isa.decode import disassemble
 from isaprof.launch import LaunchFile, ResolvedLaunch, Verification, find
@@ -154,3 +156,17 @@ def described(symbol: str, family: str, arch: str) -> LaunchFile:
     bound = find(k, code_object(arch))
     assert bound.origin == file.origin
     return bound
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", ["256,512,512", "64,512,1024,log2_k_split=1"])
+def test_two_tiles_of_a_family_compare(
+    data_dir: Path, tmp_path: Path, shape: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A's launch file serves B with B's own tile."""
+    objects = [str(data_dir / f"{F4}BpreShuffle_{tile}.co") for tile in ("256x256", "128x512")]
+    with pytest.raises(SystemExit) as e:
+        main(["ab", *objects, "--shape", shape, "--seeds", "2", "--json", "-o", str(tmp_path)])
+    body = json.loads(capsys.readouterr().out)
+    assert e.value.code == 0
+    assert [body[arm]["verified"] for arm in ("a", "b")] == [True, True]
