@@ -46,7 +46,7 @@ def find(
     for file in _ordered(kernel):
         if not mismatch(file, kernel, co):
             return bind(file, kernel, co)
-    why = no_driver(kernel)
+    why = no_driver(kernel) or _nearly(kernel, co)
     raise BadInput(
         f"no launch file describes kernel {kernel.name}: its arguments, grid and reference are unknown"
         + (f" ({why})" if why else ""),
@@ -158,6 +158,14 @@ def _beside(kernel: Kernel, co_path: str | Path | None) -> list[Path]:
     path = Path(co_path)
     symbol = "".join(c if c.isalnum() or c in "._-" else "_" for c in kernel.name)[:200]
     return [path.with_name(path.stem + SUFFIX), path.with_name(symbol + SUFFIX)]
+
+
+def _nearly(kernel: Kernel, co: CodeObject) -> str | None:
+    """What keeps the built-in file that knows the symbol from describing the kernel."""
+    for file in builtins():
+        if any(s.match(kernel.name) is not None for s in file.match.symbols):
+            return f"{file.origin} knows the symbol, but: {mismatch(file, kernel, co)}"
+    return None
 
 
 def no_driver(kernel: Kernel) -> str | None:

@@ -187,6 +187,15 @@ def test_a_segment_that_does_not_fit_is_named(path: Path) -> None:
         find(kernel(NAME, 96, [args[0], args[2]]), code_object(), explicit=path)
 
 
+def test_a_builtin_that_knows_only_the_symbol_says_what_differs() -> None:
+    with pytest.raises(
+        BadInput, match="aiter_topksoftmax knows the symbol, but: kernarg segment of 64 bytes"
+    ):
+        find(kernel("_ZN5aiter19topksoftmax_4x128x4E", 64, []), code_object("gfx950"))
+    with pytest.raises(BadInput, match="knows the symbol, but: architecture gfx1100"):
+        find(kernel("_ZN5aiter19topksoftmax_4x128x4E", 128, []), code_object("gfx1100"))
+
+
 def test_tolerances_follow_the_shape(path: Path) -> None:
     file = bound(path)
     assert file.resolve("8,16").tolerance.text() == "|out - ref| <= 0.01 |ref|"
