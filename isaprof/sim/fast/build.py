@@ -23,7 +23,8 @@ from pathlib import Path
 
 from isaprof.sim.fast import records
 
-SOURCES = Path(__file__).with_name("src")
+#: the functional executor's sources and the timing model's
+SOURCES = (Path(__file__).with_name("src"), Path(__file__).parent.parent / "timing" / "src")
 FLAGS = (
     "-std=gnu11", "-O3", "-fPIC", "-fwrapv", "-fno-strict-aliasing", "-ffp-contract=off",
     "-fno-math-errno", "-fno-trapping-math",
@@ -91,9 +92,13 @@ def _processor() -> str:
     return "\n".join(sorted({line for line in text.splitlines() if line.startswith(wanted)}))
 
 
+def _sources(pattern: str) -> list[Path]:
+    return sorted(path for folder in SOURCES for path in folder.glob(pattern))
+
+
 def _key(command: list[str]) -> str:
     digest = hashlib.sha256()
-    for path in sorted(SOURCES.glob("*.[ch]")):
+    for path in _sources("*.[ch]"):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     try:
         version = subprocess.run([*command, "--version"], capture_output=True, timeout=60, check=False).stdout
@@ -153,7 +158,7 @@ def _compile(command: list[str], target: Path) -> Path:
         with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as d:
             native = ["-mcpu=native" if platform.machine() in ("aarch64", "arm64") else "-march=native"]
             jobs = []
-            for source in sorted(SOURCES.glob("*.c")):
+            for source in _sources("*.c"):
                 out = os.path.join(d, source.stem + ".o")
                 line = [*command, *FLAGS, *native, "-c", str(source), "-o", out]
                 jobs.append((out, _start(line)))

@@ -83,11 +83,12 @@ class Memory:
                 translated = pages[page] = start + walk
             start = max(start, self.dram_free)
             self.dram_free = start + self.dram_cycles
-            latency = self.mall_latency if self.mall.touch(line) is not None else self.dram
+            known = self.mall.touch(line) is not None
+            latency = self.mall_latency if known else self.dram
             # lines that a walk held back come out of it one behind the other
             ready = max(max(start, translated) + latency, self.fill_free)
             self.fill_free = ready + self.line_cycles
-            if latency == self.dram:
+            if not known:
                 self.mall.fill(line, ready)
         self.l2.fill(line, ready)
         return ready

@@ -6,20 +6,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from isaprof.arch import ArchTable
 from isaprof.isa.model import Listing
+from isaprof.sim.timing import compiled
 from isaprof.sim.timing.calibration import Calibration, Constants
 from isaprof.sim.timing.dispatch import Dispatcher, Place, Resources
 from isaprof.sim.timing.engine import Engine
 from isaprof.sim.timing.lines import decode
 from isaprof.sim.timing.memory import Memory
-from isaprof.sim.timing.paths import flatten
+from isaprof.sim.timing.paths import PathLists, flatten
 from isaprof.sim.timing.records import frames
 from isaprof.sim.timing.units import Fetch, LdsUnit, ScalarUnit, VectorMemoryUnit
 from isaprof.sim.trace import WorkgroupTrace
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
 
 #: changes whenever records of the same input change
 MODEL_VERSION = 1
@@ -57,28 +61,36 @@ def simulate(
     k = Constants(table, calibration)
     names = tuple(k["counter_max"])
     paths = flatten(traces, listing, k, resources.wave_size)
-    lines = decode(listing, k, names, resources.wave_size, set(paths.line))
+    lines = decode(listing, k, names, resources.wave_size, set(np.unique(paths.line).tolist()))
     dispatcher = Dispatcher(k, resources, traces, places)
     memory = Memory(k, warm=resources.warm, full=dispatcher.full)
     entry, end = _extent(listing, paths.line)
-    units = (
-        Fetch(k, entry, end, warm=resources.warm, prefetch=resources.inst_prefetch_bytes),
-        VectorMemoryUnit(k, lines, paths, memory),
-        LdsUnit(k, lines, paths),
-        ScalarUnit(paths, memory),
-    )
-    engine = Engine(k, lines, paths, dispatcher, units, [k["counter_max"][n] for n in names])
+    fetch = Fetch(k, entry, end, warm=resources.warm, prefetch=resources.inst_prefetch_bytes)
+    counter_max = [k["counter_max"][n] for n in names]
+    lib = compiled.library()
+    engine: Engine | compiled.Loop
+    if lib is None:
+        lists = PathLists(paths)
+        units = (
+            fetch,
+            VectorMemoryUnit(k, lines, lists, memory),
+            LdsUnit(k, lines, lists),
+            ScalarUnit(lists, memory),
+        )
+        engine = Engine(k, lines, lists, dispatcher, units, counter_max)
+    else:
+        engine = compiled.Loop(lib, k, lines, paths, dispatcher, fetch, memory, counter_max)
     total = len(paths.line)
     engine.run(None if progress is None else lambda done: progress(done, total, "timing"))
     return TimingResult(
-        frames(engine, traces),
+        frames(engine, paths, traces),
         {"name": "isaprof-unit", "version": MODEL_VERSION, "calibration": k.calibration.id},
     )
 
 
-def _extent(listing: Listing, executed: Sequence[int]) -> tuple[int, int]:
+def _extent(listing: Listing, executed: NDArray[np.int32]) -> tuple[int, int]:
     """Address of the first executed instruction and of the end of the last one."""
-    if not executed:
+    if not len(executed):
         return 0, 1
-    first = listing.instructions[executed[0]].pc
-    return first, max(listing.instructions[i].end for i in set(executed))
+    first = listing.instructions[int(executed[0])].pc
+    return first, max(listing.instructions[i].end for i in np.unique(executed).tolist())

@@ -9,6 +9,7 @@ from isaprof.isa.model import Category
 from isaprof.sim.timing.engine import Engine
 from isaprof.sim.timing.lines import CATEGORIES, CODE
 from isaprof.sim.timing.paths import LOCAL, VECTOR, Paths
+from isaprof.sim.timing.state import Records
 from isaprof.sim.trace import WorkgroupTrace
 
 if TYPE_CHECKING:
@@ -16,27 +17,30 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from isaprof.sim.timing.compiled import Loop
+
 _STATES = ("EMPTY", "IDLE", "EXEC", "WAIT", "STALL")
 _IDLE, _EXEC, _WAIT, _STALL = 1, 2, 3, 4
 
 
-def frames(engine: Engine, traces: Sequence[WorkgroupTrace]) -> dict[str, pd.DataFrame]:
+def frames(engine: Engine | Loop, paths: Paths, traces: Sequence[WorkgroupTrace]) -> dict[str, pd.DataFrame]:
     """Tables waves, insts, states, occupancy and memory."""
     import numpy as np
     import pandas as pd
 
-    out, paths = engine.records, engine.paths
-    wave = np.asarray(out.wave, dtype=np.int64)
+    out = engine.records
+    if isinstance(out, Records):
+        out = {
+            n: np.asarray(getattr(out, n)) for n in ("wave", "step", "time", "stall", "duration", "category")
+        }
+    wave = out["wave"].astype(np.int64)
     order = np.argsort(wave, kind="stable")
     wave = wave[order]
-    step = np.asarray(out.step, dtype=np.int64)[order]
+    step = out["step"].astype(np.int64)[order]
     count = np.bincount(wave, minlength=len(engine.end)) if len(wave) else np.zeros(len(engine.end), np.int64)
     first = np.concatenate(([0], np.cumsum(count)))
     seq = np.arange(len(wave)) - first[wave]
-    columns = {
-        name: np.asarray(getattr(out, name), dtype=np.int64)[order]
-        for name in ("time", "stall", "duration", "category")
-    }
+    columns = {name: out[name].astype(np.int64)[order] for name in ("time", "stall", "duration", "category")}
     insts = pd.DataFrame(
         {
             "wave": wave.astype(np.int32),
@@ -65,7 +69,7 @@ def _named(codes: NDArray[np.int64], names: Sequence[str]) -> pd.Series[Any]:
     return pd.Series(pd.Categorical.from_codes(codes.tolist(), dtype=pd.CategoricalDtype(list(names))))
 
 
-def _waves(engine: Engine, traces: Sequence[WorkgroupTrace]) -> pd.DataFrame:
+def _waves(engine: Engine | Loop, traces: Sequence[WorkgroupTrace]) -> pd.DataFrame:
     import numpy as np
     import pandas as pd
 
@@ -167,16 +171,16 @@ def _memory(
     has = events >= 0
     events = events[has]
 
-    def column(values: Sequence[int] | Sequence[bool]) -> NDArray[np.int64]:
-        return np.asarray(values, dtype=np.int64)[events] if len(events) else np.zeros(0, np.int64)
+    def column(values: NDArray[Any]) -> NDArray[np.int64]:
+        return values.astype(np.int64)[events]
 
     space = column(paths.space)
-    touched = column([len(x) for x in paths.cache_lines])
+    touched = column(np.diff(paths.lines_ptr))
     frame = pd.DataFrame(
         {
             "wave": wave[has].astype(np.int32),
             "seq": seq[has].astype(np.int32),
-            "space": pd.Categorical([paths.spaces[e] for e in events]),
+            "space": pd.Categorical(np.array(paths.names, dtype=object)[events]),
             "store": column(paths.store).astype(bool),
             "lanes": column(paths.lanes).astype(np.int32),
             "bytes": column(paths.bytes).astype(np.int32),

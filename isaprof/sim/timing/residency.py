@@ -9,7 +9,7 @@ from isaprof.isa.model import Category
 from isaprof.sim.timing.calibration import Constants
 from isaprof.sim.timing.dispatch import Dispatcher, Place
 from isaprof.sim.timing.lines import CODE, Lines
-from isaprof.sim.timing.paths import Paths
+from isaprof.sim.timing.paths import PathLists
 from isaprof.sim.timing.scoreboard import SLOTS, Kind
 from isaprof.sim.timing.state import NEVER, Group, Records
 from isaprof.sim.timing.units import Fetch, LdsUnit, ScalarUnit, VectorMemoryUnit
@@ -26,7 +26,7 @@ class Residency:
         self,
         k: Constants,
         lines: Lines,
-        paths: Paths,
+        paths: PathLists,
         dispatcher: Dispatcher,
         units: tuple[Fetch, VectorMemoryUnit, LdsUnit, ScalarUnit],
         counter_max: list[int],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from isaprof.sim.timing.calibration import Constants
 from isaprof.sim.timing.lines import Lines
 from isaprof.sim.timing.memory import Cache, Memory
-from isaprof.sim.timing.paths import Paths
+from isaprof.sim.timing.paths import PathLists
 
 
 def by_width(table: dict[int, int], width: int) -> int:
@@ -16,6 +16,12 @@ def by_width(table: dict[int, int], width: int) -> int:
     return table[max(table)]
 
 
+def vector_cu(k: Constants) -> tuple[int, ...]:
+    """The CU (number within the unit) whose vector memory path each SIMD uses."""
+    half: tuple[int, ...] = k["simd_half"]
+    return half if k["cus_per_unit"] > 1 else (0,) * int(k["simds_per_cu"])
+
+
 class LdsUnit:
     """LDS data ports (one for each half of the unit) with their queues.
 
@@ -23,7 +29,7 @@ class LdsUnit:
     latency of its width, plus the passes that bank conflicts add.
     """
 
-    def __init__(self, k: Constants, lines: Lines, paths: Paths) -> None:
+    def __init__(self, k: Constants, lines: Lines, paths: PathLists) -> None:
         self.k, self.lines, self.paths = k, lines, paths
         self.half: tuple[int, ...] = k["simd_half"]
         self.depth: int = k["lds_queue"]
@@ -65,10 +71,10 @@ class LdsUnit:
 class VectorMemoryUnit:
     """Address units and vector caches: one for each CU of the unit."""
 
-    def __init__(self, k: Constants, lines: Lines, paths: Paths, memory: Memory) -> None:
+    def __init__(self, k: Constants, lines: Lines, paths: PathLists, memory: Memory) -> None:
         self.k, self.lines, self.paths, self.memory = k, lines, paths, memory
         cus: int = k["cus_per_unit"]
-        self.cu: tuple[int, ...] = k["simd_half"] if cus > 1 else (0,) * k["simds_per_cu"]
+        self.cu = vector_cu(k)
         self.depth: int = k["vmem_queue"]
         self.busy_until = [0] * cus
         self.starts = [[0] * self.depth for _ in range(cus)]
@@ -111,7 +117,7 @@ class VectorMemoryUnit:
 class ScalarUnit:
     """Scalar memory."""
 
-    def __init__(self, paths: Paths, memory: Memory) -> None:
+    def __init__(self, paths: PathLists, memory: Memory) -> None:
         self.paths, self.memory = paths, memory
 
     def issue(self, line: int, event: int, now: int) -> int:

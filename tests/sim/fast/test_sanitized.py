@@ -32,7 +32,7 @@ def sanitized(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str,
     """(library, environment) or a skip where the compiler has no sanitizers."""
     command = build.compiler()
     target = tmp_path_factory.mktemp("asan") / "sim.so"
-    sources = [str(p) for p in sorted(build.SOURCES.glob("*.c"))]
+    sources = [str(p) for folder in build.SOURCES for p in sorted(folder.glob("*.c"))]
     done = subprocess.run(
         [*command, *FLAGS, "-o", str(target), *sources, "-lm"], capture_output=True, text=True, check=False
     )

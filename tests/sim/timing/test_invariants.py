@@ -6,13 +6,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from isaprof.arch import get
 from isaprof.capture.schema import TABLES
 from isaprof.capture.tables import to_arrow
+from isaprof.errors import UsageError
 from isaprof.isa.model import Listing
+from isaprof.sim.fast import build
+from isaprof.sim.timing.compiled import CHOICE, library
 from isaprof.sim.trace import MemEvent, WaveTrace
 from tests.sim.timing.programs import global_event, lds_event, listing, run
 
@@ -138,15 +142,40 @@ def _slots_are_not_shared(waves: pd.DataFrame) -> None:
         assert (mine.begin.to_numpy()[1:] >= mine.end.to_numpy()[:-1]).all()
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(launches())
-def test_the_same_input_gives_the_same_output(
+def test_both_loops_give_the_same_records(
     launch: tuple[Listing, list[list[WaveTrace]], dict[str, Any]],
 ) -> None:
+    """The compiled loop against the reference, and each of them twice."""
     program, groups, more = launch
-    first, second = run(program, groups, **more), run(program, groups, **more)
-    for name in first:
-        pd.testing.assert_frame_equal(first[name], second[name])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(CHOICE, "reference")
+        first = run(program, groups, **more)
+        if compiler_missing():
+            return
+        patch.setenv(CHOICE, "compiled")
+        for again in (run(program, groups, **more), run(program, groups, **more)):
+            for name in first:
+                pd.testing.assert_frame_equal(first[name], again[name])
+
+
+def compiler_missing() -> bool:
+    try:
+        build.load()
+    except build.Unavailable:
+        return True
+    return False
+
+
+def test_the_loop_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CHOICE, "reference")
+    assert library() is None
+    monkeypatch.setenv(CHOICE, "nonsense")
+    with pytest.raises(UsageError, match="expected auto, reference or compiled"):
+        library()
+    monkeypatch.setenv(CHOICE, "auto")
+    assert (library() is None) == compiler_missing()
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
