@@ -287,20 +287,20 @@ def _orders(
         for i in machine.ctx.listing.instructions
     )
     for n in range(orders):
-        other = lab.run(Variant(order=seed + n + 1))
+        other = lab.run(Variant(order=seed + n))
         progress(n + 1, orders, "orders of waves")
         difference = differs(plain, other)
         if other.fault is None and difference is None:
             continue
         severity = Severity.ERROR
         if other.fault is not None:
-            message = f"with the wave order of seed {seed + n + 1} the kernel faults: {other.fault}"
+            message = f"in wave order {seed + n} the kernel faults: {other.fault}"
         else:
-            message = str(_said(difference, f"with the wave order of seed {seed + n + 1}"))
+            message = str(_said(difference, f"in wave order {seed + n}"))
             if floats and difference is not None and _within(lab.launch, other):
                 severity = Severity.WARNING
                 message += "; float atomics add in any order, and the output is within the tolerance"
-        values: dict[str, Any] = {"seed": seed + n + 1}
+        values: dict[str, Any] = {"order": seed + n}
         if difference is not None:
             values.update(operand=difference[0], byte=difference[1], values=[b.hex() for b in difference[2:]])
         machine.monitor.findings.add(

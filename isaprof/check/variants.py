@@ -30,15 +30,16 @@ if TYPE_CHECKING:
 Dim3 = tuple[int, int, int]
 Origin = tuple[Any, ...]
 
-#: wave-instructions that a wave may run before another one gets its turn, in shuffled schedules
-_TURNS = (1, 2, 3, 5, 8, 16, 40, 200, 4096)
+#: wave-instructions that a wave may run before another one gets its turn, in shuffled schedules: the first
+#: order lets each wave run as far as it can, the second keeps them together, the others draw one of these
+_TURNS = (4096, 1, 2, 3, 5, 8, 16, 40, 200)
 
 
 @dataclass(frozen=True)
 class Variant:
     """How a run differs from the plain one.
 
-    ``order``: seed of a shuffled schedule, None for the plain one. ``poison``:
+    ``order``: number of a shuffled schedule, None for the plain one. ``poison``:
     seed of what unwritten registers, LDS and memory hold (None: as launched);
     ``only``: the origins it applies to, None for all.
     """
@@ -87,6 +88,10 @@ class _Varied(Machine):
     def _shuffled(self, group: Workgroup) -> random.Random:
         return random.Random(f"{self.variant.order} {group.id}")
 
+    def _turns(self, rng: random.Random) -> int:
+        order = self.variant.order or 0
+        return _TURNS[order] if order < 2 else rng.choice(_TURNS)
+
 
 class _VariedReference(_Varied):
     """Single waves in turns of random length."""
@@ -106,7 +111,7 @@ class _VariedReference(_Varied):
             left = limit - self.executed
             if left <= 0:
                 raise self._limit(w, limit)
-            n, signal = self.program.run(w, min(rng.choice(_TURNS), left))
+            n, signal = self.program.run(w, min(self._turns(rng), left))
             self.executed += n
             budget -= n
             if signal == END:
@@ -132,7 +137,7 @@ def _machine_class(executor: str | None) -> type[Machine]:
                 addresses = [ctypes.addressof(w.record) for w in run.group.waves]  # type: ignore[attr-defined]
                 run.pointers = (ctypes.c_void_p * len(addresses))(*addresses)
                 run.record.waves = ctypes.addressof(run.pointers)
-                run.record.quantum = rng.choice(_TURNS)
+                run.record.quantum = self._turns(rng)
             return run
 
     return VariedFast

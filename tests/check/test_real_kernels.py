@@ -105,3 +105,18 @@ def test_no_error_in_hand_written_gemms(data_dir: Path, path: str, shape: str | 
     r = checked(data_dir / path, shape, orders=2)
     assert r.verified
     assert set(kinds(r)) <= _WARNINGS, [(f.rule, f.message) for f in r.findings]
+
+
+@pytest.mark.slow
+def test_attention(data_dir: Path) -> None:
+    """One overwrites tiles in LDS without a barrier; a wave that runs ahead makes another output of it."""
+    folder = data_dir / "co" / "gfx950" / "fmha_v3_fwd"
+    r = checked(folder / "fwd_hd128_bf16.co")
+    assert r.verified
+    assert set(kinds(r)) == {("warning", "descriptor-hides-overrun")}
+    r = checked(folder / "fwd_hd192_hd128_bf16_causal_group.co", workgroups="1")
+    assert r.verified
+    assert {k: n for k, n in kinds(r).items() if k[0] == "error"} == {
+        ("error", "lds-race"): 3,
+        ("error", "order-dependent"): 1,
+    }
