@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
 
 from isaprof.errors import BadInput
 from isaprof.parsers.stats_csv import NAME as STATS
@@ -190,5 +191,5 @@ def _once(first: Path, second: Path, what: str, *, lenient: bool = False) -> Non
         raise BadInput(
             f"two files for {what}: {first} and {second}",
             kind="several_runs",
-            hint=f"isaprof import {second.parent}",
+            hint=f"isaprof import {quote(str(second.parent))}",
         )

@@ -13,6 +13,7 @@ import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from shlex import quote
 
 from isaprof.errors import BadInput
 from isaprof.files import read_bytes
@@ -83,7 +84,7 @@ def read_stats(path: Path) -> list[CodeRow]:
             "holds a header and no instruction: the decoder attributed nothing to any wave",
             path=path,
             kind="stats_empty",
-            hint=f"isaprof doctor {path.parent}   says why, where the rest of the output is beside it",
+            hint=f"isaprof doctor {quote(str(path.parent))}   says why, where the rest is beside it",
         )
     return rows
 

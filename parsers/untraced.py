@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +64,7 @@ def nothing_attributed(
             what + "the decoder attributed no instruction to any wave",
             path=path,
             kind="code_null",
-            hint=f"isaprof import {raw} --decoder isaprof   reads the raw .att files",
+            hint=f"isaprof import {quote(str(raw))} --decoder isaprof   reads the raw .att files",
         )
     units = count_units(occupancy)
     if not units:

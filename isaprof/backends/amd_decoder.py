@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,7 @@ def require(path: Path, environ: Mapping[str, str] = os.environ) -> str:
         "AMD's trace decoder is not installed (librocprof-trace-decoder.so, or its Python package)",
         path=path,
         kind="decoder_missing",
-        hint=f"isaprof import {path} --decoder isaprof   needs nothing",
+        hint=f"isaprof import {quote(str(path))} --decoder isaprof   needs nothing",
     )
 
 
@@ -114,7 +115,7 @@ def decode(
 def _run(directory: Path, path: Path, size: int) -> None:
     seconds = _SECONDS + _SECONDS_PER_MB * size / (1 << 20)
     command = [sys.executable, "-m", "isaprof.backends.amd_child", str(directory)]
-    hint = f"isaprof import {path} --decoder isaprof"
+    hint = f"isaprof import {quote(str(path))} --decoder isaprof"
     try:
         done = subprocess.run(command, capture_output=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:
@@ -150,7 +151,7 @@ def _collect(
         message = (
             f"AMD's decoder gave no usable result: {str(e).splitlines()[0] if str(e) else type(e).__name__}"
         )
-        hint = f"isaprof import {path} --decoder isaprof"
+        hint = f"isaprof import {quote(str(path))} --decoder isaprof"
         raise BadInput(message, path=path, kind="decoder_crashed", hint=hint) from None
     _report_failures(path, dict(buffers), failed, warnings)
     generation = tables_of.generation(target)
@@ -166,7 +167,9 @@ def _collect(
     out.code = place.rows()
     if generation in FOUR_CYCLES and _older(version, FOUR_CYCLES_FIXED):
         warnings.append(
-            four_cycles(f"AMD's decoder is release {version}, older than 0.1.5", f"isaprof import {path}")
+            four_cycles(
+                f"AMD's decoder is release {version}, older than 0.1.5", f"isaprof import {quote(str(path))}"
+            )
         )
     return out
 
@@ -189,7 +192,7 @@ def _report_failures(
             f"AMD's decoder says {_status(status)} for every engine",
             path=path,
             kind="invalid_shader_data" if status == _INVALID_SHADER_DATA else "undecodable",
-            hint=f"isaprof import {path} --decoder isaprof   says more; or update ROCm and record again",
+            hint=f"isaprof import {quote(str(path))} --decoder isaprof   or update ROCm, record again",
         )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Protocol
 
 from isaprof.backends.protocol import Progress, RawCapture, no_progress
@@ -92,10 +93,12 @@ def open_recording(path: str | Path) -> Recorded:
             "is a file; the folder it lies in is needed, since a trace alone names no code",
             path=path,
             kind="not_a_folder",
-            hint=f"isaprof import {path.parent}",
+            hint=f"isaprof import {quote(str(path.parent))}",
         )
     if (path / "capture.json").is_file():
-        raise BadInput("is a capture already", path=path, kind="is_a_capture", hint=f"isaprof show {path}")
+        raise BadInput(
+            "is a capture already", path=path, kind="is_a_capture", hint=f"isaprof show {quote(str(path))}"
+        )
     if (path / META).is_file():
         return FolderRecording(path)
     found = scan(path)
@@ -151,7 +154,7 @@ def choose(recording: Recorded, wanted: str | None) -> list[int]:
             f"{len(infos)} dispatches, choose one:\n{table}",
             path=recording.path,
             kind="several_dispatches",
-            hint=f"isaprof import {recording.path} --dispatch {infos[0].number}   (or --dispatch all)",
+            hint=f"isaprof import {quote(str(recording.path))} --dispatch {infos[0].number}   (or all)",
         )
     if wanted.isascii() and wanted.isdecimal() and any(i.number == int(wanted[:18]) for i in infos):
         return [int(wanted)]
@@ -159,7 +162,7 @@ def choose(recording: Recorded, wanted: str | None) -> list[int]:
         f"no dispatch {wanted[:40]!r}; there are:\n{table}",
         path=recording.path,
         kind="unknown_dispatch",
-        hint=f"isaprof import {recording.path} --dispatch {infos[0].number}",
+        hint=f"isaprof import {quote(str(recording.path))} --dispatch {infos[0].number}",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from isaprof import arch as targets
@@ -60,7 +61,7 @@ class FolderRecording:
             raise UsageError(
                 "--decoder ui reads ui_output directories; this is a folder of raw traces",
                 path=self.path,
-                hint=f"isaprof import {self.path}",
+                hint=f"isaprof import {quote(str(self.path))}",
             )
         launch = next(x for x in self.folder.launches if x.index == number)
         traces = self.folder.traces_of(launch)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from isaprof import arch as targets
@@ -86,7 +87,7 @@ class RocprofRecording:
                 f"dispatch {number} exists for the agents {agents}",
                 path=self.path,
                 kind="several_agents",
-                hint=f"isaprof import {same[0].ui or self.path}",
+                hint=f"isaprof import {quote(str(same[0].ui or self.path))}",
             )
         d = same[0]
         decoded = d.ui is not None or d.stats is not None
@@ -95,13 +96,13 @@ class RocprofRecording:
             raise UsageError(
                 f"dispatch {number} has neither a ui_output directory nor a stats file",
                 path=self.path,
-                hint=f"isaprof import {self.path} --dispatch {number} --decoder isaprof",
+                hint=f"isaprof import {quote(str(self.path))} --dispatch {number} --decoder isaprof",
             )
         if not use_ui and not d.att:
             raise UsageError(
                 f"dispatch {number} has no raw .att files",
                 path=self.path,
-                hint=f"isaprof import {self.path} --dispatch {number} --decoder ui",
+                hint=f"isaprof import {quote(str(self.path))} --dispatch {number} --decoder ui",
             )
         if not use_ui:
             return self._read_raw(d, arch, progress, decoder)
@@ -125,9 +126,7 @@ class RocprofRecording:
 
     def _with_raw_hint(self, e: BadInput, d: Dispatch) -> BadInput:
         """The same, with what can be done here about an empty ui_output."""
-        hint = (
-            f"isaprof import {self.path} --dispatch {d.number} --decoder isaprof   reads the raw .att files"
-        )
+        hint = f"isaprof import {quote(str(self.path))} --dispatch {d.number} --decoder isaprof   reads the .att files"
         if not d.att:
             hint = (
                 "rocprofv3 --att -d DIR -- APP   again, and keep the .att files: isaprof decodes them itself"
@@ -169,7 +168,7 @@ class RocprofRecording:
             what = "nothing names the GPU target" + (
                 f" of this {generations[0]} trace" if generations else ""
             )
-            hint = f"isaprof import {path} --arch gfx1030   (your target)"
+            hint = f"isaprof import {quote(str(path))} --arch gfx1030   (your target)"
             raise BadInput(what, path=path, kind="arch_unknown", hint=hint)
         message = f"nothing names the GPU target, {target} is taken (see --arch)"
         return target, [Warning_("arch_assumed", message)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from shlex import quote
 from typing import Any
 
 from isaprof import arch as tables_of
@@ -77,7 +78,8 @@ def old_decoder(ui: UiOutput) -> Iterator[Warning_]:
     """A warning where the directory may be of a decoder release with the known 4-cycle error."""
     if f"gfx{ui.gfxip}" in FOUR_CYCLES and not ui.other_simd_known:
         yield four_cycles(
-            "nothing shows that the decoder was 0.1.5 or later", f"isaprof import {ui.path.parent}"
+            "nothing shows that the decoder was 0.1.5 or later",
+            f"isaprof import {quote(str(ui.path.parent))}",
         )
 
 

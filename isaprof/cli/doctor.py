@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from enum import StrEnum
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -93,12 +94,12 @@ def _folder(directory: Path, *, as_json: bool) -> int:
             "no such file or folder", path=directory, kind="not_found", hint=f"ls {directory.parent}"
         )
     found = _recognised(directory)
-    if not found and directory.is_file():
+    if not found and not directory.is_dir():
         raise BadInput(
-            "is a file, and of no known trace format",
+            "is a file of no known trace format" if directory.is_file() else "is neither a file nor a folder",
             path=directory,
             kind="not_a_folder",
-            hint=f"isaprof doctor {directory.parent}   looks at the folder it lies in",
+            hint=f"isaprof doctor {quote(str(directory.parent))}   looks at the folder it lies in",
         )
     from dataclasses import asdict
 
@@ -146,7 +147,8 @@ def _print(directory: Path, found: list[dict[str, str | int]], seen: Examined) -
     if not seen.read:
         print("too large to be decoded here; isaprof import says more")
     if not seen.diagnoses:
-        print(f"isaprof import {directory}   reads it")
+        verb, what = ("show", "shows") if (directory / "capture.json").is_file() else ("import", "reads")
+        print(f"isaprof {verb} {quote(str(directory))}   {what} it")
 
 
 def _recognised(path: Path) -> list[dict[str, str | int]]:

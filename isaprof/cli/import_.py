@@ -6,6 +6,7 @@ import json
 import sys
 from enum import StrEnum
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -123,7 +124,7 @@ def _report_warnings(n: int, raw: RawCapture, directory: Path, *, strict: bool) 
         raise DataLoss(
             f"dispatch {n}: " + "; ".join(w.message for w in lost[:5]) + ("; ..." if len(lost) > 5 else ""),
             path=directory,
-            hint=f"isaprof import {directory} --dispatch {n}   (without --strict keeps what is there)",
+            hint=f"isaprof import {quote(str(directory))} --dispatch {n}   (keeps what is there)",
         )
     shown = raw.warnings[:10]
     for w in shown:
