@@ -126,7 +126,8 @@ class RocprofRecording:
 
     def _with_raw_hint(self, e: BadInput, d: Dispatch) -> BadInput:
         """The same, with what can be done here about an empty ui_output."""
-        hint = f"isaprof import {quote(str(self.path))} --dispatch {d.number} --decoder isaprof   reads the .att files"
+        command = f"isaprof import {quote(str(self.path))} --dispatch {d.number} --decoder isaprof"
+        hint = f"{command}   reads the raw .att files"
         if not d.att:
             hint = (
                 "rocprofv3 --att -d DIR -- APP   again, and keep the .att files: isaprof decodes them itself"
