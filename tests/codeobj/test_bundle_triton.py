@@ -151,7 +151,7 @@ def test_the_launch_file_is_filled_in(variant: Path, tmp_path: Path) -> None:
     text, file = launch_file(variant, tmp_path)
     assert "workgroup = [256, 1, 1]  # Triton" in text
     assert "dynamic_lds = 8192" in text
-    assert [(o.name, o.dtype) for o in file.operands] == [("x_ptr", "bf16"), ("y_ptr", "fp8_e4m3fnuz")]
+    assert [(o.name, o.dtype({})) for o in file.operands] == [("x_ptr", "bf16"), ("y_ptr", "fp8_e4m3fnuz")]
     launch = file.resolve("N=512")
     kernarg = launch.kernarg({"x_ptr": 0x1000, "y_ptr": 0x2000})
     assert kernarg[:16] == (0x1000).to_bytes(8, "little") + (0x2000).to_bytes(8, "little")
