@@ -39,12 +39,17 @@ class SimFacts:
     buffer_checks_last_byte: bool = True
     #: scratch base comes from an SGPR pair of the wave (gfx9 before gfx940, gfx10), else from the hardware
     architected_scratch: bool = True
+    #: buffer descriptors choose a swizzle's element size in two bits (gfx11 and later), else it is 4 bytes.
+    #: RDNA3 ISA and CDNA3 ISA, "Buffer resource descriptor"
+    swizzle_sizes: bool = True
 
 
-_GFX9 = SimFacts("sgpr", True, True, None, False, False, True)
+_GFX9 = SimFacts("sgpr", True, True, None, False, False, True, swizzle_sizes=False)
 _FACTS: Mapping[str, SimFacts] = {
     "gfx9": _GFX9,
-    "gfx10": SimFacts("sgpr", False, False, None, False, True, False, architected_scratch=False),
+    "gfx10": SimFacts(
+        "sgpr", False, False, None, False, True, False, architected_scratch=False, swizzle_sizes=False
+    ),
     "gfx11": SimFacts("sgpr", True, False, "gfx11", False, True, False),
     "gfx12": SimFacts("ttmp", True, False, "gfx12", True, True, False),
     "gfx1250": SimFacts("ttmp", True, False, "gfx1250", True, True, False),

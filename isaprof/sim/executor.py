@@ -10,7 +10,6 @@ from isaprof.sim.faults import SimulatedFault
 from isaprof.sim.lower.context import Context, IllegalOperand, Step, StepFault, Unimplemented
 from isaprof.sim.lower.modal import changes_modes, in_modes
 from isaprof.sim.memory import MemoryFault
-from isaprof.sim.semantics.floats import UnsupportedMode
 from isaprof.sim.state import EXEC, Wave
 
 
@@ -141,7 +140,7 @@ class Program:
             return SimulatedFault(message, kind="memory", lane=lane, memory_address=e.address, **where)
         if isinstance(e, StepFault):
             return SimulatedFault(e.message, kind=e.kind, lane=e.lane, memory_address=e.address, **where)
-        if isinstance(e, Unimplemented | UnsupportedMode):
+        if isinstance(e, Unimplemented):
             return SimulatedFault(f"not implemented: {e}", kind="unimplemented", **where)
         if isinstance(e, IllegalOperand):
             return SimulatedFault(str(e), kind="illegal_register", **where)

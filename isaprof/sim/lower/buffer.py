@@ -15,7 +15,7 @@ import numpy as np
 from isaprof.isa.model import Instruction, Operand, OperandKind
 from isaprof.sim.lower import access
 from isaprof.sim.lower.access import ELEMENTS, Element
-from isaprof.sim.lower.context import Context, Step, StepFault, Unimplemented, modifier_int
+from isaprof.sim.lower.context import Context, Step, Unimplemented, modifier_int
 from isaprof.sim.lower.operands import is_vector, row_of, scalar_getter, scalar_slot
 from isaprof.sim.lower.vmem import dma_to_lds, returns_old_value
 from isaprof.sim.semantics import atomic
@@ -87,17 +87,16 @@ def locate(
     dwords = max(1, nbytes // 4)
     piece = min(4, nbytes)
     step_bytes = (np.arange(dwords, dtype=np.int64) * 4)[:, None]
-    gfx9 = ctx.facts.clears_high16
+    gfx9, sizes = ctx.facts.clears_high16, ctx.facts.swizzle_sizes
 
     def find(w: Wave, lanes: Vec | None) -> Located:
         w0, w1, records, w3 = w.s[at : at + 4]
         base = w0 | (w1 & 0xFFFF) << 32
         stride = w1 >> 16 & 0x3FFF
-        swizzle = w1 >> 31 & 1 if gfx9 else w1 >> 30 & 3
-        if w3 >> 23 & 1:
-            raise StepFault("unimplemented", "buffer descriptor with ADD_TID_ENABLE")
-        if swizzle and stride:
-            raise StepFault("unimplemented", "swizzled buffer descriptor")
+        swizzle = w1 >> 30 & 3 if sizes else w1 >> 31 & 1
+        add_tid = w3 >> 23 & 1
+        if add_tid and gfx9:
+            stride |= (w3 >> 15 & 15) << 14  # the data format's bits extend the stride
         n = w.lanes if lanes is None else lanes.size
         u = w.tables["u32"]
         index = (
@@ -111,12 +110,29 @@ def locate(
             else np.full(n, imm, np.int64)
         )
         so = g_soffset(w)
+        if add_tid:
+            index = index + (np.arange(w.lanes) if lanes is None else lanes)
+        structured = idxen or bool(add_tid)
         linear = index * stride + offset
-        ok = _in_range(gfx9, w3, stride, records, index, offset, linear, so, step_bytes, piece, idxen)
+        if swizzle and stride:
+            linear = _swizzled(index, offset, stride, 8 << (w3 >> 21 & 3), 2 << swizzle)
+        ok = _in_range(gfx9, w3, stride, records, index, offset, linear, so, step_bytes, piece, structured)
+        if gfx9 and swizzle and stride:
+            ok = ok & (offset < stride)[None]
         addresses = (linear + np.int64(so)).astype(np.uint64) + np.uint64(base)
         return Located(addresses, None if ok.all() else np.broadcast_to(ok, (dwords, n)))
 
     return find
+
+
+def _swizzled(index: Vec, offset: Vec, stride: int, lanes: int, element: int) -> Vec:
+    """Byte offset where elements of ``lanes`` neighbouring records lie side by side (scratch, typed buffers).
+
+    RDNA3 ISA and CDNA3 ISA, "Swizzled buffer addressing"; ``lanes`` is INDEX_STRIDE.
+    """
+    rows = (index // lanes * stride + offset // element * element) * lanes
+    linear: Vec = rows + index % lanes * element + offset % element
+    return linear
 
 
 def _in_range(

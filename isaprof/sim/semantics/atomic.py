@@ -49,7 +49,10 @@ def _cond_sub(old: Vec, data: Vec) -> Vec:
 
 
 def _pk_add_f16(old: Vec, data: Vec) -> Vec:
-    return (old.view(np.float16) + data.view(np.float16)).view(np.uint32)
+    a, b = old.view(np.float16), data.view(np.float16)
+    # the first NaN is the result, whatever NumPy's loops would choose
+    r = np.where(np.isnan(a), fl.quiet(a), np.where(np.isnan(b), fl.quiet(b), a + b))
+    return r.view(np.uint32)
 
 
 def _pk_add_bf16(old: Vec, data: Vec) -> Vec:

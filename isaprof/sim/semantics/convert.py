@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from isaprof.sim.mode import RTZ, FloatMode
+from isaprof.sim.mode import RNE, RTZ, FloatMode
 from isaprof.sim.semantics import floats as fl
 from isaprof.sim.semantics.formats import (
     bf16_to_f32,
@@ -72,6 +72,18 @@ def narrow16(m: FloatMode, a: Vec) -> Vec:
     return r
 
 
+def _from_int32(m: FloatMode, a: Vec) -> Vec:
+    if m.round32 == RNE:
+        return a.astype(np.float32)
+    return fl.narrow(a.astype(np.float64), np.float32, m.round32)
+
+
+def _from_int16(m: FloatMode, a: Vec) -> Vec:
+    if m.round16_64 == RNE:
+        return a.astype(np.float16)
+    return fl.narrow(a.astype(np.float64), np.float16, m.round16_64)
+
+
 def _rtz16(a: Vec) -> Vec:
     return fl.narrow(a, np.float16, RTZ)
 
@@ -130,12 +142,12 @@ def _quiet_f32_f16(a: Vec) -> Vec:
 TABLE = table(
     "RDNA3, RDNA4, CDNA3 and CDNA4 ISA, Instructions: VOP1, VOP3 (conversions)",
     [
-        ("v_cvt_f32_i32", "cvt_f32_i32", "i32 -> f32", lambda a: a.astype(np.float32)),
-        ("v_cvt_f32_u32", "cvt_f32_u32", "u32 -> f32", lambda a: a.astype(np.float32)),
+        ("v_cvt_f32_i32", "cvt_f32_i32", "i32 -> f32", _from_int32, M),
+        ("v_cvt_f32_u32", "cvt_f32_u32", "u32 -> f32", _from_int32, M),
         ("v_cvt_f64_i32", "cvt_f64_i32", "i32 -> f64", lambda a: a.astype(np.float64)),
         ("v_cvt_f64_u32", "cvt_f64_u32", "u32 -> f64", lambda a: a.astype(np.float64)),
-        ("v_cvt_f16_i16", "cvt_f16_i16", "i16 -> f16", lambda a: a.astype(np.float16)),
-        ("v_cvt_f16_u16", "cvt_f16_u16", "u16 -> f16", lambda a: a.astype(np.float16)),
+        ("v_cvt_f16_i16", "cvt_f16_i16", "i16 -> f16", _from_int16, M),
+        ("v_cvt_f16_u16", "cvt_f16_u16", "u16 -> f16", _from_int16, M),
         ("v_cvt_i32_f32", "cvt_i32_f32", "f32 -> i32", to_int(*_I32)),
         ("v_cvt_u32_f32", "cvt_u32_f32", "f32 -> u32", to_int(*_U32)),
         ("v_cvt_i32_f64", "cvt_i32_f64", "f64 -> i32", to_int(*_I32)),

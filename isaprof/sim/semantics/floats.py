@@ -109,9 +109,13 @@ def fma32(m: FloatMode, a: Vec, b: Vec, c: Vec) -> Vec:
     s = p + c64
     # double rounding can only hurt when the float64 sum sits on a tie of the f32 grid
     if m.round32 == RNE and not ((s.view(np.int64) & 0x0FFFFFFF) == 0).any():
-        return s.astype(np.float32)
-    s, e = two_sum(p, c64)
-    return round_pair(s, e, np.float32, m.round32)
+        r = s.astype(np.float32)
+    else:
+        r = round_pair(*two_sum(p, c64), np.float32, m.round32)
+    if np.isnan(r).any():
+        # the first NaN of the factors, whatever order NumPy multiplies in
+        r = np.where(np.isnan(a), quiet(a), np.where(np.isnan(b), quiet(b), r))
+    return r
 
 
 def fma16(m: FloatMode, a: Vec, b: Vec, c: Vec) -> Vec:
@@ -137,8 +141,9 @@ def _two_product(a: Vec, b: Vec) -> tuple[Vec, Vec]:
 
 def fma64(m: FloatMode, a: Vec, b: Vec, c: Vec) -> Vec:
     """a * b + c with one rounding, f64 (Boldo and Melquiond, "Emulation of FMA")."""
-    require_rne64(m)
     a, b, c = np.broadcast_arrays(a, b, c)
+    if m.round16_64 != RNE:
+        return _directed64(m, a, b, c)
     uh, ul = _two_product(a, b)
     th, tl = two_sum(c, ul)
     vh, vl = two_sum(uh, th)
@@ -166,13 +171,32 @@ def _fma64_exact(a: float, b: float, c: float) -> float:
         return float("inf") if exact > 0 else float("-inf")
 
 
-class UnsupportedMode(Exception):
-    """The operation is not implemented under the wave's MODE; the message says which."""
+def _directed64(m: FloatMode, a: Vec, b: Vec, c: Vec) -> Vec:
+    """a * b + c in f64, rounded up, down or towards zero; lane by lane in exact arithmetic."""
+    a, b, c = np.broadcast_arrays(a, b, c)
+    out = np.array(a * b + c)
+    for i in range(out.size):
+        x, y, z = float(a.flat[i]), float(b.flat[i]), float(c.flat[i])
+        if np.isfinite(x) and np.isfinite(y) and np.isfinite(z):
+            out.flat[i] = _round64(x, y, z, m.round16_64)
+    return out
 
 
-def require_rne64(m: FloatMode) -> None:
-    if m.round16_64 != RNE:
-        raise UnsupportedMode(f"f64 arithmetic under FP_ROUND={m.round16_64}")
+def _round64(a: float, b: float, c: float, rounding: int) -> float:
+    exact = Fraction(a) * Fraction(b) + Fraction(c)
+    if exact == 0:
+        # opposite zeros, or numbers that cancel: -0 when rounding down, else +0
+        same = np.signbit(a) ^ np.signbit(b) == np.signbit(c) and (a == 0 or b == 0) and c == 0
+        return float(np.copysign(0.0, c)) if same else -0.0 if rounding == RDOWN else 0.0
+    near = _fma64_exact(a, b, c)
+    if np.isinf(near):
+        excess = -1 if near > 0 else 1
+    else:
+        gap = exact - Fraction(near)
+        excess = (gap > 0) - (gap < 0)
+    toward = {RUP: np.inf, RDOWN: -np.inf, RTZ: -np.inf if exact > 0 else np.inf}[rounding]
+    wrong = (excess > 0) if toward > 0 else (excess < 0)
+    return float(np.nextafter(near, toward)) if wrong else near
 
 
 def add(m: FloatMode, a: Vec, b: Vec) -> Vec:
@@ -182,7 +206,7 @@ def add(m: FloatMode, a: Vec, b: Vec) -> Vec:
     if rounding == RNE:
         return a + b
     if dtype is np.float64:
-        require_rne64(m)
+        return _directed64(m, a, np.float64(1), b)
     return round_pair(*two_sum(a.astype(np.float64), b.astype(np.float64)), dtype, rounding)
 
 
@@ -196,7 +220,7 @@ def mul(m: FloatMode, a: Vec, b: Vec) -> Vec:
     if rounding == RNE:
         return a * b
     if dtype is np.float64:
-        require_rne64(m)
+        return _directed64(m, a, b, np.copysign(0.0, a) * np.copysign(1.0, b))
     p = a.astype(np.float64) * b
     return round_pair(p, np.zeros_like(p), dtype, rounding)
 
