@@ -152,8 +152,14 @@ def code_lines(
 # -- waves ------------------------------------------------------------------
 def _waves(ui: UiOutput) -> list[_Row]:
     """Traced waves and those that only occupancy.json shows, ordered by engine and begin."""
-    traced = {(w.se, w.cu, w.simd, w.slot, w.begin): w for w in ui.waves}
+    traced: dict[tuple[int, int, int, int, int], UiWave] = {}
     rows: list[_Row] = []
+    for w in ui.waves:
+        key = (w.se, w.cu, w.simd, w.slot, w.begin)
+        if key in traced:  # no slot can begin two waves at once: a damaged file, of which nothing is dropped
+            rows.append((*key, w.end, w, True))
+        else:
+            traced[key] = w
     for se, events in ui.occupancy.items():
         running: dict[tuple[int, int, int], int] = {}
         for t, cu, simd, slot, start, _ in events.tolist():
@@ -168,8 +174,8 @@ def _waves(ui: UiOutput) -> list[_Row]:
                 rows.append((se, *where, begin or 0, t, wave, begin is not None))
         rows.extend((se, *where, t, None, None, True) for where, t in running.items())
     for i, r in enumerate(rows):
-        if r[6] is None and r[5] is None and (w := traced.pop((r[0], r[1], r[2], r[3], r[4]), None)):
-            rows[i] = (*r[:5], w.end, w, True)
+        if r[6] is None and r[5] is None and (late := traced.pop((r[0], r[1], r[2], r[3], r[4]), None)):
+            rows[i] = (*r[:5], late.end, late, True)
     rows.extend((w.se, w.cu, w.simd, w.slot, w.begin, w.end, w, True) for w in traced.values())
     return sorted(rows, key=lambda r: (r[0], r[4], r[1], r[2], r[3]))
 

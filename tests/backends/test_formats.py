@@ -195,6 +195,18 @@ def test_large_tables_come_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyP
                 same(pieces.table(name), whole.table(name))
 
 
+def test_waves_at_one_place_and_time_are_all_kept(tmp_path: Path) -> None:
+    """No hardware does it; a file that says so loses nothing."""
+    folder = own.ui_output(tmp_path)
+    body = json.loads((folder / "filenames.json").read_text())
+    slot = body["wave_filenames"]["0"]["0"]["0"]
+    slot["1"] = slot["0"]
+    (folder / "filenames.json").write_text(json.dumps(body))
+    raw = open_recording(folder).read(1, arch="gfx942")
+    assert len(raw.tables["waves"]) == len(own.WAVES) + 1
+    assert len(raw.tables["insts"]) == len(own.ROWS) * (len(own.WAVES) + 1)
+
+
 def test_pc_sampling_is_no_trace(tmp_path: Path, run_import: Run) -> None:
     folder = own.ui_output(tmp_path, "3.1.0")
     body: dict[str, Any] = json.loads((folder / "code.json").read_text())
