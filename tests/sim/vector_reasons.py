@@ -64,7 +64,7 @@ _CLASSES: list[tuple[str, str, str]] = [
     (
         "f16 turns",
         r"^v_(sin|cos)_f16 ",
-        "evaluated exactly and rounded once; the emulator multiplies by 2 pi in f16 first",
+        "evaluated exactly and rounded once; the emulator computes in f16 and loses part of the argument",
     ),
     (
         "denormals",
