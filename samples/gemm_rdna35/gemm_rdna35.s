@@ -67,12 +67,16 @@
 .endm
 
 // f32 to bf16, round to nearest even, and store: row 2 r + (lane / 16) of
-// tile (i,j). v1 is the byte offset of the row, v2 and v3 are scratch.
-.macro STORE i, j, r
-	v_bfe_u32 v2, v[8+16*\i+8*\j+\r], 16, 1
-	v_add3_u32 v2, v2, v[8+16*\i+8*\j+\r], s14
+// tiles (i,0) and (i,1). v1 is the byte offset of the row, v2 and v3 are scratch.
+.macro STORE i, r
+	v_bfe_u32 v2, v[8+16*\i+\r], 16, 1
+	v_bfe_u32 v3, v[16+16*\i+\r], 16, 1
+	v_add3_u32 v2, v2, v[8+16*\i+\r], s14
+	v_add3_u32 v3, v3, v[16+16*\i+\r], s14
 	v_lshrrev_b32_e32 v2, 16, v2
-	global_store_b16 v1, v2, s[8:9] offset:32*\j
+	v_lshrrev_b32_e32 v3, 16, v3
+	global_store_b16 v1, v2, s[8:9]
+	global_store_b16 v1, v3, s[8:9] offset:32
 .endm
 
 gemm_rdna35:
@@ -83,8 +87,10 @@ gemm_rdna35:
 	// Each thread stages 16 bytes: row thread / 4 (and 32 rows below), chunk thread % 4.
 	v_lshrrev_b32_e32 v40, 2, v0
 	v_and_b32_e32 v41, 3, v0
+	s_delay_alu instid0(VALU_DEP_1)
 	v_lshlrev_b32_e32 v41, 4, v41
 	v_mul_u32_u24_e32 v5, ROW, v40
+	s_delay_alu instid0(VALU_DEP_1)
 	v_add_nc_u32_e32 v5, v5, v41
 
 	// Wave w computes rows 32 (w / 2) and columns 32 (w % 2) of the tile;
@@ -96,6 +102,7 @@ gemm_rdna35:
 	v_lshl_or_b32 v7, v44, 5, v42
 	v_mul_u32_u24_e32 v6, ROW, v6
 	v_mul_u32_u24_e32 v7, ROW, v7
+	s_delay_alu instid0(VALU_DEP_1)
 	v_add_nc_u32_e32 v7, LDS_B, v7
 
 	s_lshl_b32 s2, s2, 6
@@ -153,20 +160,23 @@ gemm_rdna35:
 	v_lshrrev_b32_e32 v43, 6, v0
 	v_bfe_u32 v44, v0, 5, 1
 	v_bfe_u32 v45, v0, 4, 1
+	s_delay_alu instid0(VALU_DEP_1)
 	v_lshl_or_b32 v45, v43, 5, v45
+	s_delay_alu instid0(VALU_DEP_1)
 	v_add_nc_u32_e32 v45, s3, v45
 	v_lshl_or_b32 v46, v44, 5, v42
+	s_delay_alu instid0(VALU_DEP_1)
 	v_add_nc_u32_e32 v46, s2, v46
 	s_lshl_b32 s13, s11, 1			// bytes of a row of C
 	v_mul_lo_u32 v1, v45, s13
+	s_delay_alu instid0(VALU_DEP_1)
 	v_lshl_add_u32 v1, v46, 1, v1
 	s_lshl_b32 s15, s13, 1			// two rows
 	s_movk_i32 s14, 0x7fff			// rounding bias
 
 	.irp i, 0,1
 	.irp r, 0,1,2,3,4,5,6,7
-	STORE \i, 0, \r
-	STORE \i, 1, \r
+	STORE \i, \r
 	v_add_nc_u32_e32 v1, s15, v1
 	.endr
 	.endr

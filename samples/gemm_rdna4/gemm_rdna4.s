@@ -18,6 +18,7 @@
 //           80 bytes so that eight lanes' 16-byte reads fall in eight
 //           different groups of four banks.
 
+	.amdgcn_target "amdgcn-amd-amdhsa--gfx1201"
 	.text
 	.globl	gemm_rdna4
 	.p2align 8

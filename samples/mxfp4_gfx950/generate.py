@@ -567,6 +567,7 @@ def source(name: str) -> str:
     """The whole text of one kernel."""
     title, body, n, threads, vgprs, lds, structure = KERNELS[name]
     head = f"""
+	.amdgcn_target "amdgcn-amd-amdhsa--gfx950"
 	.text
 	.globl	{name}
 	.p2align 8

@@ -20,6 +20,7 @@
 // s16:19 descriptor of A   s20:23 B   s24:27 scales   s28:31 C
 // s33 mask of two magnitudes   s34, s35, s36 offsets of the K step in A, B, scales   s37 K steps left
 
+	.amdgcn_target "amdgcn-amd-amdhsa--gfx950"
 	.text
 	.globl	mxfp4_prequantised
 	.p2align 8

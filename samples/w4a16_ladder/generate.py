@@ -98,8 +98,8 @@ def header(s: Step) -> str:
         else "v51-54, v55-58, v59, v60 A's two loads, W's, the scale (B's fragments come later)"
     )
     return f"""\
-// w4a16_ladder, step {s.number}: {s.title}
-// (written by generate.py)
+; step: {s.title}
+// w4a16_ladder/step{s.number}.s (written by generate.py)
 //
 // C[M,N] = A[M,K] @ dequant(W)[N,K]^T for RDNA3.5 (gfx1151), wave32. A and C are bf16, W holds eight 4-bit
 // codes n in an int32, and dequant is (n - 8) * scale[n, k / group_size], the scale bf16.
@@ -510,6 +510,7 @@ amdhsa.kernels:
 def source(s: Step) -> str:
     """The whole text of one step."""
     head = f"""
+	.amdgcn_target "amdgcn-amd-amdhsa--gfx1151"
 	.text
 	.globl	{SYMBOL}
 	.p2align 8

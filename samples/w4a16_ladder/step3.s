@@ -1,5 +1,5 @@
-// w4a16_ladder, step 3: exact buffer descriptors (exact-buffer-descriptor)
-// (written by generate.py)
+; step: exact buffer descriptors (exact-buffer-descriptor)
+// w4a16_ladder/step3.s (written by generate.py)
 //
 // C[M,N] = A[M,K] @ dequant(W)[N,K]^T for RDNA3.5 (gfx1151), wave32. A and C are bf16, W holds eight 4-bit
 // codes n in an int32, and dequant is (n - 8) * scale[n, k / group_size], the scale bf16.
@@ -27,6 +27,7 @@
 // v51-82 fragments of B, v83-114 of A: (tile t, half h of K) at 16 h + 8 t
 // v46-49, v115-118, v119, v50 A's two loads, W's, the scale: one K step ahead
 
+	.amdgcn_target "amdgcn-amd-amdhsa--gfx1151"
 	.text
 	.globl	_triton_w4a16_skinny_fmt_kernel
 	.p2align 8
