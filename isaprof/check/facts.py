@@ -50,21 +50,22 @@ class RegisterFacts:
     indexes: bool  #: makes VGPR numbers depend on M0 or a mode, or ends that
 
 
-def _rows(spans: list[RegSpan], agpr_base: int) -> tuple[int, ...]:
-    return tuple(
+def _rows(spans: list[RegSpan], agpr_base: int, total: int) -> tuple[int, ...]:
+    rows = (
         s.index + i + (agpr_base if s.cls is RegClass.AGPR else 0)
         for s in spans
         if s.cls in _LANES
         for i in range(s.count)
     )
+    return tuple(r for r in rows if r < total)
 
 
 def _slots(spans: list[RegSpan]) -> tuple[int, ...]:
     return tuple(_SLOTS[s.cls] + s.index + i for s in spans if s.cls in _SLOTS for i in range(s.count))
 
 
-def register_facts(ins: Instruction, agpr_base: int) -> RegisterFacts:
-    """The facts of ``ins`` for a kernel whose AGPRs start at row ``agpr_base``."""
+def register_facts(ins: Instruction, agpr_base: int, total: int) -> RegisterFacts:
+    """The facts of ``ins`` for a kernel whose AGPRs start at row ``agpr_base`` of ``total``."""
     reads = list(ins.reads)
     if not _ACCUMULATES.fullmatch(ins.base):
         sources = {o.reg for o in ins.operands[1:] if o.reg is not None}
@@ -85,8 +86,8 @@ def register_facts(ins: Instruction, agpr_base: int) -> RegisterFacts:
     matrix = _MATRIX.fullmatch(ins.base) is not None
     writes = list(ins.writes)
     return RegisterFacts(
-        _rows(reads, agpr_base),
-        _rows(writes, agpr_base),
+        _rows(reads, agpr_base, total),
+        _rows(writes, agpr_base, total),
         _slots(reads),
         _slots(writes),
         any(r.cls is RegClass.SCC for r in reads),

@@ -81,7 +81,7 @@ class CheckMachine(Machine):
         for s in memory.segments:
             here = slice(s.base - memory.base, s.end - memory.base)
             o = operands.get(s.name)
-            memory.host_wrote[here] = True if o is None else filled(o, self.launch)
+            memory.host_wrote[here] = True if o is None else filled(o)
             memory.written[here] = memory.host_wrote[here]
 
     def start_workgroup(self, wg: Dim3, traced: bool) -> Workgroup:
@@ -116,9 +116,10 @@ class CheckMachine(Machine):
                 self._kept += path.size
 
 
-def filled(operand: Any, launch: Any) -> Any:
+def filled(operand: Any) -> Any:
     """Bool per byte of an operand (or one for all): did the host fill it."""
-    if operand.role in ("output", "scratch") and not _has_fill(operand, launch):
+    # an output that partial sums are added to is filled, though it has the role of an output
+    if operand.role in ("output", "scratch") and getattr(operand, "fill", "poison") == "poison":
         return False
     placement = getattr(operand, "placement", None)
     if placement is None or placement.dense:
@@ -133,12 +134,6 @@ def filled(operand: Any, launch: Any) -> Any:
     whole = np.zeros(operand.data.size, np.bool_)
     whole[: known.size] = known.reshape(-1)
     return whole
-
-
-def _has_fill(operand: Any, launch: Any) -> bool:
-    """Whether the launch file fills an output or scratch operand before the run."""
-    file = getattr(launch, "file", None)
-    return file is not None and any(o.name == operand.name and o.fill != "poison" for o in file.operands)
 
 
 def _smallest_lds_access(listing: Listing) -> int:

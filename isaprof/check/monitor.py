@@ -61,7 +61,7 @@ class Monitor(GlobalRules):
                 op.done = shadow.signalled
         facts = self._facts[row]
         if facts is None:
-            facts = self._facts[row] = register_facts(ins, self.agpr_base)
+            facts = self._facts[row] = register_facts(ins, self.agpr_base, w.v.shape[0])
         mask = w.s[EXEC] if w.lanes == 32 else w.s[EXEC] | w.s[EXEC + 1] << 32
         self._mask = mask
         if facts.indexes and self._indexed(w, ins):

@@ -200,7 +200,7 @@ def _poisoned(launch: Any, variant: Variant) -> Any:
         if variant.fills(("memory", o.name)):
             rng = np.random.default_rng((variant.poison or 0, len(operands)))
             junk = rng.integers(0, 256, data.size, dtype=np.uint8)
-            data = np.where(filled(o, launch), data, junk)
+            data = np.where(filled(o), data, junk)
         operands.append(SimpleNamespace(name=o.name, role=o.role, data=data))
     return SimpleNamespace(
         grid=launch.grid,

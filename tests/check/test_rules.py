@@ -183,6 +183,36 @@ def test_lds_race_across_a_barrier_for_want_of_a_wait() -> None:
     assert "before the barrier" in f.message
 
 
+def test_lds_race_with_split_barriers() -> None:
+    body = """
+ s_load_b128 s[4:7], s[0:1], 0x0
+ v_lshlrev_b32_e32 v1, 2, v0
+ v_xor_b32_e32 v3, 0x80, v1
+ s_wait_kmcnt 0x0
+ global_load_b32 v2, v1, s[4:5]
+ s_wait_loadcnt 0x0
+ ds_store_b32 v1, v2
+ {}
+ s_barrier_signal -1
+ {}
+ s_barrier_wait -1
+ ds_load_b32 v2, v3
+ s_wait_dscnt 0x0
+ global_store_b32 v1, v2, s[6:7]
+ s_endpgm
+"""
+    more = {"arch": "gfx1200", "run": launch(64, threads=64), "lds": 512}
+    clean(body.format("s_wait_dscnt 0x0", ""), **more)
+    f = only("lds-race", body.format("", "s_wait_dscnt 0x0"), **more)  # behind the signal is too late
+    assert f.missing == "s_wait_dscnt 0"
+    f = only(
+        "lds-race",
+        body.replace(" s_barrier_signal -1", "").replace(" s_barrier_wait -1", "").format("", ""),
+        **more,
+    )
+    assert "s_barrier_signal -1" in str(f.missing)
+
+
 def test_lds_write_after_read_without_a_barrier() -> None:
     again = " ds_write_b32 v1, v2\n"
     body = START + LOAD + TO_LDS + BARRIER + OTHER_WAVE + "{}" + again + END
