@@ -91,9 +91,9 @@ def _read(db: sqlite3.Connection, path: Path) -> Runs:
         raise _bad(path, "no rocpd tables")
     out = Runs()
     names = {
-        ident: name.removesuffix(".kd")
-        for ident, name in t.rows("rocpd_info_kernel_symbol", "id", "kernel_name")
-        if isinstance(name, str)
+        ident: str(display or name).removesuffix(".kd")
+        for ident, name, display in t.rows("rocpd_info_kernel_symbol", "id", "kernel_name", "display_name")
+        if isinstance(display or name, str)
     }
     out.runs.extend(_dispatches(t, names))
     out.devices.extend(_devices(t))

@@ -144,7 +144,7 @@ def _tool(tool: dict[str, Any]) -> Runs:
     out = Runs()
     names: dict[int, str] = {}
     for k in _objects(tool.get("kernel_symbols")):
-        name = k.get("kernel_name") or k.get("formatted_kernel_name")
+        name = k.get("formatted_kernel_name") or k.get("kernel_name")  # the first is what the CSV table has
         if (ident := _int(k.get("kernel_id"))) is not None and isinstance(name, str):
             names[ident] = name.removesuffix(".kd")
     records = tool.get("buffer_records")

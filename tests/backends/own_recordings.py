@@ -210,7 +210,8 @@ def results(parent: Path, dispatches: Sequence[int] = (1,)) -> Path:
                                       for n in dispatches],
                     "code_object_snapshot_filenames": ["", "9_gfx942_code_object_id_1.out"]},
         "code_objects": [{"code_object_id": 1, "load_base": 0x7F0000000000, "load_delta": 0x7F0000000000}],
-        "kernel_symbols": [{"kernel_id": 3, "code_object_id": 1, "kernel_name": KERNEL + ".kd"}],
+        "kernel_symbols": [{"kernel_id": 3, "code_object_id": 1, "kernel_name": "_Z4tinyv.kd",
+                            "formatted_kernel_name": KERNEL}],
         "buffer_records": {"kernel_dispatch": [
             {"start_timestamp": BEGIN, "end_timestamp": END,
              "dispatch_info": {"agent_id": {"handle": 7}, "kernel_id": 3, "dispatch_id": n,
@@ -239,7 +240,8 @@ def rocpd(parent: Path, schema: int = 3, dispatches: Sequence[int] = (1,)) -> Pa
             f'dispatch_id integer, start bigint, "end" bigint, {sizes})'
         )
         db.execute(
-            f'create table "rocpd_info_kernel_symbol{uuid}" (id integer primary key, kernel_name text)'
+            f'create table "rocpd_info_kernel_symbol{uuid}" (id integer primary key, kernel_name text, '
+            "display_name text)"
         )
         db.execute(
             f'create table "rocpd_info_agent{uuid}" (id integer primary key, type text, {name}, extdata)'
@@ -248,7 +250,7 @@ def rocpd(parent: Path, schema: int = 3, dispatches: Sequence[int] = (1,)) -> Pa
             f'create table "rocpd_info_code_object{uuid}" (id integer primary key, load_base bigint, '
             "load_delta bigint)"
         )
-        db.execute(f'insert into "rocpd_info_kernel_symbol{uuid}" values (3, ?)', (KERNEL + ".kd",))
+        db.execute(f'insert into "rocpd_info_kernel_symbol{uuid}" values (3, ?, ?)', ("_Z4tinyv.kd", KERNEL))
         extra = json.dumps({k: v for k, v in AGENT.items() if k not in ("name", "product_name")})
         given = (AGENT["name"],) if schema == 3 else (None, AGENT["name"])
         marks = ", ".join("?" * (len(given) + 2))
