@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import isaprof
 from isaprof import arch as tables_of
 from isaprof.backends import environment
 from isaprof.backends.protocol import Progress
@@ -114,10 +115,14 @@ def decode(
 
 def _run(directory: Path, path: Path, size: int) -> None:
     seconds = _SECONDS + _SECONDS_PER_MB * size / (1 << 20)
-    command = [sys.executable, "-m", "isaprof.backends.amd_child", str(directory)]
+    # -P: no module of the directory the user stands in, which may be the recording's
+    command = [sys.executable, "-P", "-m", "isaprof.backends.amd_child", str(directory)]
+    root = str(Path(isaprof.__file__).resolve().parents[1])
+    paths = [root, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     hint = f"isaprof import {quote(str(path))} --decoder isaprof"
     try:
-        done = subprocess.run(command, capture_output=True, timeout=seconds, check=False)
+        done = subprocess.run(command, capture_output=True, timeout=seconds, check=False, env=environ)
     except subprocess.TimeoutExpired:
         message = f"AMD's decoder was stopped after {seconds:.0f} s"
         raise BadInput(message, path=path, kind="decoder_hangs", hint=hint) from None

@@ -195,8 +195,11 @@ def tables(parent: Path, dispatches: Sequence[int] = (1,)) -> None:
         out.writerow(["GPU", *AGENT.values()])
 
 
-def results(parent: Path, dispatches: Sequence[int] = (1,)) -> Path:
-    """``*_results.json``."""
+LOADED_AT = 0x7F0000000000
+
+
+def results(parent: Path, dispatches: Sequence[int] = (1,), base: int = LOADED_AT) -> Path:
+    """``*_results.json``. ``base``: where the code object was loaded."""
     threads = [g * w for g, w in zip(GRID, WORKGROUP, strict=True)]
 
     def xyz(values: Sequence[int]) -> dict[str, int]:
@@ -209,7 +212,7 @@ def results(parent: Path, dispatches: Sequence[int] = (1,)) -> Path:
         "strings": {"att_filenames": [{"key": n, "value": [7, [f"9_7_shader_engine_0_{n}.att"]]}
                                       for n in dispatches],
                     "code_object_snapshot_filenames": ["", "9_gfx942_code_object_id_1.out"]},
-        "code_objects": [{"code_object_id": 1, "load_base": 0x7F0000000000, "load_delta": 0x7F0000000000}],
+        "code_objects": [{"code_object_id": 1, "load_base": base, "load_delta": base}],
         "kernel_symbols": [{"kernel_id": 3, "code_object_id": 1, "kernel_name": "_Z4tinyv.kd",
                             "formatted_kernel_name": KERNEL}],
         "buffer_records": {"kernel_dispatch": [
@@ -223,7 +226,7 @@ def results(parent: Path, dispatches: Sequence[int] = (1,)) -> Path:
     return path
 
 
-def rocpd(parent: Path, schema: int = 3, dispatches: Sequence[int] = (1,)) -> Path:
+def rocpd(parent: Path, schema: int = 3, dispatches: Sequence[int] = (1,), base: int = LOADED_AT) -> Path:
     """``*_results.db``: the tables that matter, as schema 3 or 4 has them."""
     path = parent / "9_results.db"
     threads = [g * w for g, w in zip(GRID, WORKGROUP, strict=True)]
@@ -258,7 +261,7 @@ def rocpd(parent: Path, schema: int = 3, dispatches: Sequence[int] = (1,)) -> Pa
             f"insert into \"rocpd_info_agent{uuid}\" values (1, 'GPU', {marks})",
             (*given, AGENT["product_name"], extra),
         )
-        db.execute(f'insert into "rocpd_info_code_object{uuid}" values (1, ?, ?)', (0x7F0000000000,) * 2)
+        db.execute(f'insert into "rocpd_info_code_object{uuid}" values (1, ?, ?)', (base,) * 2)
         for n in dispatches:
             db.execute(
                 f'insert into "rocpd_kernel_dispatch{uuid}" values (?, 1, 3, ?, ?, ?, ?, ?, ?, ?, ?, ?)',

@@ -142,6 +142,16 @@ def test_a_crash_or_hang_is_a_message(
     assert (code, json.loads(out)["error"]["kind"]) == (3, "decoder_hangs")
 
 
+def test_no_module_of_the_current_directory_runs(
+    installed: Callable[..., Path], folder: Path, run_import: Run, tmp_path: Path
+) -> None:
+    """The user may stand in the recording: a json.py there is data."""
+    installed()
+    for name in ("json.py", "numpy.py"):
+        (tmp_path / "cwd" / name).write_text("raise SystemExit('executed')")
+    assert run_import(folder, "--decoder", "rocprof")[0] == 0
+
+
 def test_what_is_no_library(
     folder: Path, tmp_path: Path, run_import: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,7 @@ from isaprof.attribution import analyse
 from isaprof.backends.protocol import RawCapture
 from isaprof.backends.recorded import open_recording
 from isaprof.capture import save
+from isaprof.errors import BadInput
 from tests.backends import own_recordings as own
 
 Run = Callable[..., tuple[int, str, str]]
@@ -143,6 +144,25 @@ def test_kernel_names_of_raw_dispatches(tmp_path: Path, facts: str, run_import: 
     assert (code, out) == (2, "")
     rows = [line.split() for line in err.splitlines() if own.KERNEL in line and "isaprof" not in line]
     assert rows == [[n, own.KERNEL] for n in ("2", "9", "10")]
+
+
+@pytest.mark.parametrize("facts", ["json", "rocpd 3", "rocpd 4"])
+def test_load_address_from_the_results(data_dir: Path, tmp_path: Path, facts: str) -> None:
+    """A trace that names no code object, in rocprofv3's file names: the results say where the code was."""
+    source = data_dir / "sqtt" / "gfx1100" / "gemm_run0"
+    for path in source.glob("se*.sqtt"):
+        shutil.copy(path, tmp_path / f"9_7_shader_engine_{path.stem[2:]}_1.att")
+    shutil.copy(source / "kernel.co", tmp_path / "9_gfx1100_code_object_id_1.out")
+    with pytest.raises(BadInput) as e:
+        open_recording(tmp_path).read(1)
+    assert e.value.kind == "no_code_object"
+    base = json.loads((source / "meta.json").read_text())["programs"][0]["load_base"]
+    FACTS[facts](tmp_path, (1,), base)
+    raw = open_recording(tmp_path).read(1)
+    folder = open_recording(source).read(0)
+    for name in ("waves", "insts", "states", "occupancy"):
+        same(raw.tables[name], folder.tables[name])
+    same(raw.tables["code"].drop(columns="codeobj"), folder.tables["code"].drop(columns="codeobj"))
 
 
 def test_one_kernel_in_every_format(data_dir: Path, tmp_path: Path) -> None:
