@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from isaprof.sim.semantics.elements import codes_of, pack_codes
-from isaprof.sim.semantics.formats import decode_table, encode_stochastic
+from isaprof.sim.semantics.formats import decode_table, encode, encode_stochastic
 from isaprof.sim.state import Wave
 
 from .fast.differential import compare, listing_from_texts
@@ -134,3 +134,22 @@ def test_both_executors_end_alike(text: str) -> None:
         bad, left = compare(arch, listing_from_texts(arch, [text]), seed, exec_mask=0xF0F0F0F0F0F0F0F0)
         assert bad is None, (text, bad)
         assert left == 1
+
+
+@pytest.mark.parametrize("mask", [None, 0x123456789ABCDEF0])
+def test_fp4_conversion_of_inner_loops_is_compiled(mask: int | None) -> None:
+    for seed in range(6):
+        for text in (
+            "v_cvt_scalef32_pk_fp4_f32 v3, v2, v4, v5 op_sel:[0,0,1,0]",
+            "v_cvt_scalef32_pk_fp4_f32 v3, -v2, |v3|, 1.0",
+            "v_cvt_scalef32_pk_fp4_f32 v3, s4, v7, s5 op_sel:[0,0,1,1]",
+        ):
+            bad, left = compare("gfx950", listing_from_texts("gfx950", [text]), seed, exec_mask=mask)
+            assert bad is None, (text, seed, bad)
+            assert left == 0
+
+
+def test_a_format_without_nan_gives_its_largest_magnitude() -> None:
+    x = np.array([np.nan, -np.nan, np.inf, -np.inf], np.float32)
+    assert encode("fp4", x, saturate=True).tolist() == [7, 15, 7, 15]
+    assert encode("fp6", x, saturate=True).tolist() == [31, 63, 31, 63]

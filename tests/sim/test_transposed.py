@@ -16,6 +16,8 @@ TEXTS = [
     "ds_read_b64_tr_b8 v[2:3], v63",
     "ds_read_b64_tr_b4 a[2:3], v62",
     "ds_read_b96_tr_b6 v[2:4], v62 offset:16",
+    "ds_permute_b32 v2, v62, v4 offset:8",
+    "ds_permute_b32 v2, v3, v2",
 ]
 
 

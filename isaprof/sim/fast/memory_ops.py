@@ -231,7 +231,7 @@ def lds(x: Decoder, ins: Instruction) -> Op | None:
     name = modern_name(ins.base)
     if name == "ds_nop":
         return Op(h=H["nop"])
-    if name in ("ds_bpermute_b32", "ds_bpermute_fi_b32"):
+    if name in ("ds_permute_b32", "ds_bpermute_b32", "ds_bpermute_fi_b32"):
         return _bpermute(x, ins)
     if name == "ds_swizzle_b32":
         return _swizzle(x, ins)
@@ -309,7 +309,8 @@ def _bpermute(x: Decoder, ins: Instruction) -> Op | None:
     dst, addr, data = ins.operands[:3]
     if not (is_vector(dst) and is_vector(addr) and is_vector(data)):
         return None
-    op = Op(h=H["bpermute"], dpp=-1, imm=modifier_int(ins, "offset"), flags=int("_fi_" in ins.base))
+    op = Op(h=H["bpermute"], dpp=-1, imm=modifier_int(ins, "offset"))
+    op.flags = int("_fi_" in ins.base) | 2 * int("bpermute" not in ins.base)
     op.dst = Dst(at=_row(x, dst, 1))
     for i, o in enumerate((addr, data)):
         op.src[i].kind, op.src[i].at = SRC["row"], _row(x, o, 1)

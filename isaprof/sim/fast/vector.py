@@ -24,6 +24,7 @@ from isaprof.sim.lower.operands import (
     scalar_slot,
 )
 from isaprof.sim.lower.packed import _bit, _halves, mix_getter, pair_getter
+from isaprof.sim.lower.scaled import select as scaled_select
 from isaprof.sim.lower.valu import _ORDER, _omod, split_operands
 from isaprof.sim.semantics import Semantics, vector_table
 from isaprof.sim.state import EXEC, NULL, VCC
@@ -371,6 +372,26 @@ _LANES = {
 }  # fmt: skip
 
 
+def _scaled_fp4(x: Decoder, ins: Instruction) -> Op | None:
+    """The scaled conversion of inner loops: two f32 to one byte of the destination."""
+    dst, a, b, scale = ins.operands
+    if dst.reg is None or not is_vector(dst) or ins.modifiers.keys() - {"op_sel"}:
+        return None
+    sel = scaled_select(ins)
+    op = Op(h=H["valu"], kernel=x.kernel("cvt_scalef32_pk_fp4_f32"), dpp=-1, imm=sel[2] + 2 * sel[3], nsrc=4)
+    row = row_of(x.ctx, dst.reg, 1)
+    sources = [
+        _typed(x, a, "f32", 0), _typed(x, b, "f32", 0), _typed(x, scale, "u32", 0, mods=False),
+        _typed(x, dst, "u32", 0, mods=False),
+    ]  # fmt: skip
+    for i, src in enumerate(sources):
+        if src is None:
+            return None
+        op.src[i] = src
+    op.dst = Dst(kind=D["32"], at=row)
+    return op if op.kernel >= 0 else None
+
+
 def special(x: Decoder, ins: Instruction) -> Op | None:
     """The micro-op of a cross-lane instruction, None when ``ins`` is none that is known here."""
     base = ins.base
@@ -378,6 +399,8 @@ def special(x: Decoder, ins: Instruction) -> Op | None:
         return Op(h=H["nop"])
     if base == "v_pk_mov_b32":
         return _pk_mov(x, ins)
+    if base == "v_cvt_scalef32_pk_fp4_f32":
+        return _scaled_fp4(x, ins)
     name = _LANES.get(base)
     if name is None:
         return None

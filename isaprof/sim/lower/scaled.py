@@ -52,7 +52,7 @@ def lower_scaled(ins: Instruction, ctx: Context) -> Step | None:
     return _to_small(ins, ctx, match, count)
 
 
-def _select(ins: Instruction) -> tuple[int, int, int, int]:
+def select(ins: Instruction) -> tuple[int, int, int, int]:
     """OPSEL[0..3]; a list of three leaves out OPSEL[2] (the third source)."""
     bits = modifier_bits(ins, "op_sel")
     if len(bits) == 4:
@@ -164,7 +164,7 @@ def _place(ins: Instruction, ctx: Context, to: str, count: int) -> Callable[[Wav
             np.copyto(w.v[row : row + n], pack_codes(codes, BITS[to]), where=w.mask)
 
         return whole
-    sel = _select(ins)
+    sel = select(ins)
     shift = 16 * sel[3] if width == 16 else 8 * (sel[2] + 2 * sel[3])
     if dst.half == "h":
         shift += 16
@@ -192,7 +192,7 @@ def _from_small(ins: Instruction, ctx: Context, match: re.Match[str], count: int
         row = _row(ctx, src, n)
         get = lambda w: codes_of(w.v[row : row + n], BITS[of])  # noqa: E731
     else:
-        sel = _select(ins)
+        sel = select(ins)
         shift = 16 * sel[0] if width == 16 else 8 * (sel[0] + 2 * sel[1])
         word = getter(ctx, src, "u32", mods=False)
         low = [np.uint32(shift + BITS[of] * i) for i in range(count)]
@@ -226,7 +226,7 @@ def _results(
 
     if count == 1:
         row = _row(ctx, dst, 1)
-        high = _select(ins)[3] or dst.half == "h"
+        high = select(ins)[3] or dst.half == "h"
         key = "u16.h" if high else "u16.l"
         return lambda w, x: np.copyto(w.tables[key][row], halves(x)[0], where=w.mask)
     n = count // 2

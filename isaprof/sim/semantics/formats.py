@@ -66,6 +66,11 @@ def encode(name: str, x: Vec, *, saturate: bool = False) -> Vec:
         sign_bit = 1 << (_TYPES[name][1] - 1)
         over = (np.abs(x) > largest) & ~np.isnan(x)
         codes = np.where(over, np.uint32(top) | np.where(x < 0, np.uint32(sign_bit), np.uint32(0)), codes)
+    if name in ("fp4", "fp6", "bf6") and np.isnan(x).any():
+        # no code for NaN: the largest magnitude, sign kept (OCP MX leaves it to the implementation)
+        half = 1 << (_TYPES[name][1] - 1)
+        largest_code = np.uint32(half - 1) | np.where(np.signbit(x), np.uint32(half), np.uint32(0))
+        codes = np.where(np.isnan(x), largest_code, codes)
     return codes
 
 

@@ -36,3 +36,20 @@ static u32 bf8_of(u32 x, u32 mode, u64 fnuz) {
     REGISTER(name)
 PACK(cvt_pk_fp8_f32, fp8_of)
 PACK(cvt_pk_bf8_f32, bf8_of)
+
+/* fp4 (e2m1): 0 0.5 1 1.5 2 3 4 6, ties to the even code, saturating; NaN is the largest magnitude */
+static inline u32 fp4_of(float x) {
+    u32 sign = bits32(x) >> 28 & 8u;
+    float m = fabsf(x);
+    if (m != m) return sign | 7u;
+    return sign | (u32)((m > 0.25f) + (m >= 0.75f) + (m > 1.25f) + (m >= 1.75f) + (m > 2.5f) + (m >= 3.5f) + (m > 5.0f));
+}
+/* v_cvt_scalef32_pk_fp4_f32: sources, scale, old destination; imm is the byte */
+static void k_cvt_scalef32_pk_fp4_f32(const Args *x) {
+    for (i64 l = 0; l < x->n; l++) {
+        double scale = ldexp(1.0, 127 - (int)(x->c[l] >> 23 & 255u));
+        u32 pair = fp4_of((float)(f32(x->a[l]) * scale)) | fp4_of((float)(f32(x->b[l]) * scale)) << 4;
+        x->d[l] = (x->e[l] & ~(255u << 8 * x->imm)) | pair << 8 * x->imm;
+    }
+}
+REGISTER(cvt_scalef32_pk_fp4_f32)

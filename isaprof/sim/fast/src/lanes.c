@@ -101,8 +101,12 @@ int isa_lanes(Wave *w, const Prog *p, const Op *o) {
     }
     case H_BPERMUTE: {
         const u32 *a = row(w, o->src[0].at), *v = row(w, o->src[1].at);
-        int on = exec == all_lanes(w) || o->flags;
-        for (i64 l = 0; l < n; l++) {
+        int on = exec == all_lanes(w) || o->flags & 1;
+        if (o->flags & 2) { /* ds_permute: pushes; the last lane that names a target wins */
+            memset(t, 0, 4 * (size_t)n);
+            for (i64 l = 0; l < n; l++)
+                if (exec >> l & 1) t[((a[l] + o->imm) >> 2) % (u32)n] = v[l];
+        } else for (i64 l = 0; l < n; l++) {
             u32 lane = ((a[l] + o->imm) >> 2) % (u32)n;
             t[l] = on || exec >> lane & 1 ? v[lane] : 0;
         }
