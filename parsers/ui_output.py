@@ -128,6 +128,9 @@ def read_ui_output(path: Path, progress: Callable[[int, int], None] | None = Non
     )
     _read_occupancy(path / "occupancy.json", out)
     out.code = _read_code(path / "code.json", out, traced=bool(wave_files))
+    if not wave_files:
+        what = "names no wave with instructions: "
+        raise nothing_attributed(file, out.occupancy, traced=False, raw=path.parent, what=what)
     lines = np.unique(np.array([r.line for r in out.code], np.int64))
     kept = 0
     for n, (se, simd, slot, name) in enumerate(wave_files):

@@ -52,13 +52,18 @@ def widen() -> str:
 
 
 def nothing_attributed(
-    path: Path, occupancy: dict[int, NDArray[np.int64]], *, traced: bool, raw: Path
+    path: Path,
+    occupancy: dict[int, NDArray[np.int64]],
+    *,
+    traced: bool,
+    raw: Path,
+    what: str = 'holds no code ("code": null): ',
 ) -> BadInput:
     """The diagnosis for ``{"code": null}``: AMD's decoder itself says only that there is no code.
 
     ``traced``: wave files exist. ``raw``: directory whose .att files could be decoded instead.
+    ``what``: what is missing in the file.
     """
-    what = 'holds no code ("code": null): '
     if traced:
         return BadInput(
             what + "the decoder attributed no instruction to any wave",

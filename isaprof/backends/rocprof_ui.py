@@ -22,6 +22,7 @@ from isaprof.errors import BadInput
 from isaprof.isa.decode import decode_lines
 from isaprof.parsers.sqtt.model import Cat, State
 from isaprof.parsers.ui_output import CodeRow, UiOutput, UiWave
+from isaprof.parsers.untraced import count_units, populated
 
 _CATEGORIES = pd.Index([c.name for c in Cat])
 _STATES = pd.Index([s.name for s in State])
@@ -417,4 +418,6 @@ def _warnings(ui: UiOutput, rows: Sequence[_Row]) -> Iterator[Warning_]:
             "wave_incomplete", f"{lacking} of {len(rows)} waves lack the begin or the end", lacking, "waves"
         )
     if not any(r[6] is not None for r in rows):
-        yield Warning_("no_traced_waves", "no wave ran on a traced unit", len(rows), "waves")
+        units = count_units(ui.occupancy)
+        where = ": " + populated(units) if units else ""
+        yield Warning_("no_traced_waves", f"no wave ran on a traced unit{where}", len(rows), "waves")

@@ -45,6 +45,12 @@ def _code_null(folder: Path, _: Path) -> None:
     (ui / "code.json").write_text(json.dumps({**body, "code": None}))
 
 
+def _no_wave_files(folder: Path, _: Path) -> None:
+    ui = own.ui_output(folder)
+    body = json.loads((ui / "filenames.json").read_text())
+    (ui / "filenames.json").write_text(json.dumps({**body, "wave_filenames": None}))
+
+
 def _raw(folder: Path, data: Path, buffer: bytes, name: str = "9_7_shader_engine_2_1.att") -> None:
     folder.mkdir(exist_ok=True)
     shutil.copy(data / "att" / "wave_gemm_gfx950" / "host" / OBJECT, folder)
@@ -107,6 +113,12 @@ CASES: dict[str, tuple[Builder, str, str, str]] = {
         "target_cu_empty",
         "engine 2 CU 4 (2)",
         "--att-target-cu 4 --att-shader-engine-mask 0x5 -d DIR -- APP   (or CU 9)",
+    ),
+    "target CU, ui_output with code": (
+        _no_wave_files,
+        "target_cu_empty",
+        "engine 0 CU 1 (2)",
+        "--att-target-cu 1 --att-shader-engine-mask 0x9",
     ),
     "target WGP of RDNA, shader array 1": (
         lambda f, d: own.ui_output(f, "3.1.0", gfxip=11, traced=False, occupied=((3, 130),)),
