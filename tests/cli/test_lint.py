@@ -73,10 +73,10 @@ def test_against(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_what_lint_cannot_judge_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "k.s"
-    path.write_text(source("	s_set_vgpr_msb 0x41\n	v_mov_b32 v2, v1", "gfx1250"))
+    path.write_text(source("	s_setreg_b32 hwreg(HW_REG_WAVE_MODE), s4\n	v_mov_b32 v2, v1", "gfx1250"))
     code, out = run(capsys, path)
     assert code == ExitCode.OK
-    assert "no rule: s_set_vgpr_msb" in out
+    assert "no rule: paths disagree on s_set_vgpr_msb" in out
     assert "2 without a rule" in out
 
 
