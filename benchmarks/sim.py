@@ -2,6 +2,8 @@
 
     python benchmarks/sim.py [--seconds 0.5]
 
+Whole kernels follow: the shared data is looked for in $ISAPROF_DATA or ../shared/data.
+
 Prints, for each class, the ratio first, then wave-instructions per second of both
 executors in the same run. One workgroup of one wave on one core, per second of CPU time, so that
 other work on the machine matters little; the last line (all cores) is wall time.
@@ -18,6 +20,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -184,6 +187,41 @@ def _human(rate: float) -> str:
     return f"{rate / 1e6:8.3f} M/s" if rate >= 1e5 else f"{rate / 1e3:8.2f} k/s"
 
 
+#: real kernels: path below the repository or the shared data, shape, seconds that the issue allows
+KERNELS = (
+    ("data", "co/gfx950/f4gemm/f4gemm_bf16_per1x32Fp4_BpreShuffle_256x256.co", "256,256,2048", 30.0),
+    ("root", "samples/w4a16_ladder/step0.co", "M=256,N=256,K=512", 10.0),
+    ("root", "samples/gemm_cdna3/gemm_cdna3.co", "256,256,256", None),
+)
+
+
+def kernels() -> None:
+    """Whole kernels with their launch files: load, operands, execution and comparison, in wall time."""
+    from isaprof.launch import find
+
+    root = Path(__file__).parents[1]
+    places = {"root": root, "data": Path(os.environ.get("ISAPROF_DATA", root.parent / "shared" / "data"))}
+    for where, name, shape, allowed in KERNELS:
+        path = places[where] / name
+        if not path.is_file():
+            print(f"    absent    {name}")
+            continue
+        begin, cpu = time.perf_counter(), time.process_time()
+        data = path.read_bytes()
+        co = CodeObject.from_bytes(data, path=path)
+        kernel_ = co.kernel(None)
+        launch = find(kernel_, co, path).resolve(shape)
+        result = run(co, kernel_, disassemble(data), launch, executor="fast")
+        verdict = launch.verify(result.outputs)
+        spent, cpu = time.perf_counter() - begin, time.process_time() - cpu
+        limit = "" if allowed is None else f" (allowed: {allowed:.0f} s)"
+        print(
+            f"{spent:8.2f} s{limit}  {path.stem} at {shape}: verified {verdict.verified}, "
+            f"{result.instructions / 1e6:.2f} M wave-instructions, {cpu:.2f} s of CPU time, "
+            f"{sum(result.fallbacks.values())} left to NumPy"
+        )
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--seconds", type=float, default=0.5, help="time for each measurement")
@@ -204,6 +242,8 @@ def main() -> int:
         f"{_human(many[1])} against {_human(one[1])} (wall time); "
         f"{many[0] / one[0]:.2f} of the rate per CPU second is kept"
     )
+    if not a.only:
+        kernels()
     print(
         "No peer in this table: tinygrad's test emulator compiles each encoding at first use and is driven "
         "by its own runtime, not by a code object and a launch.",
