@@ -122,7 +122,7 @@ FORMS = [
     "v_cvt_scalef32_sr_pk_fp4_f32 v3, v[6:7], v4, v5 op_sel:[0,0,0,1]",
     "v_cvt_scalef32_sr_pk32_bf6_bf16 v[8:13], v[16:31], v4, v5",
     "v_cvt_scalef32_pk_fp8_f16 v3, v2, s5 op_sel:[0,0,1]",
-    "v_cvt_scalef32_pk_fp4_bf16 v3, v2, 1.0",
+    "v_cvt_scalef32_pk_fp8_bf16 v3, v2, 1.0",
     "v_cvt_sr_bf16_f32 v3, v2, v5 op_sel:[0,0,1]",
 ]
 
@@ -143,6 +143,9 @@ def test_fp4_conversion_of_inner_loops_is_compiled(mask: int | None) -> None:
             "v_cvt_scalef32_pk_fp4_f32 v3, v2, v4, v5 op_sel:[0,0,1,0]",
             "v_cvt_scalef32_pk_fp4_f32 v3, -v2, |v3|, 1.0",
             "v_cvt_scalef32_pk_fp4_f32 v3, s4, v7, s5 op_sel:[0,0,1,1]",
+            "v_cvt_scalef32_pk_fp4_bf16 v3, v4, v5 op_sel:[0,0,0,1]",
+            "v_cvt_scalef32_pk_fp4_f16 v3, v4, 1.0 op_sel:[0,0,1,0]",
+            "v_cvt_scalef32_pk_fp4_bf16 v3, s4, v3",
         ):
             bad, left = compare("gfx950", listing_from_texts("gfx950", [text]), seed, exec_mask=mask)
             assert bad is None, (text, seed, bad)

@@ -373,17 +373,17 @@ _LANES = {
 
 
 def _scaled_fp4(x: Decoder, ins: Instruction) -> Op | None:
-    """The scaled conversion of inner loops: two f32 to one byte of the destination."""
-    dst, a, b, scale = ins.operands
+    """The scaled conversion of inner loops: two floats to one byte of the destination."""
+    dst, *values, scale = ins.operands
     if dst.reg is None or not is_vector(dst) or ins.modifiers.keys() - {"op_sel"}:
         return None
     sel = scaled_select(ins)
-    op = Op(h=H["valu"], kernel=x.kernel("cvt_scalef32_pk_fp4_f32"), dpp=-1, imm=sel[2] + 2 * sel[3], nsrc=4)
+    op = Op(h=H["valu"], kernel=x.kernel(ins.base.removeprefix("v_")), dpp=-1, imm=sel[2] + 2 * sel[3])
     row = row_of(x.ctx, dst.reg, 1)
-    sources = [
-        _typed(x, a, "f32", 0), _typed(x, b, "f32", 0), _typed(x, scale, "u32", 0, mods=False),
-        _typed(x, dst, "u32", 0, mods=False),
-    ]  # fmt: skip
+    floats = ins.base.endswith("_f32")  # else one register holds both values, and has no modifiers
+    sources = [_typed(x, o, "f32" if floats else "u32", 0, mods=floats) for o in values]
+    sources += [_typed(x, o, "u32", 0, mods=False) for o in (scale, dst)]
+    op.nsrc = len(sources)
     for i, src in enumerate(sources):
         if src is None:
             return None
@@ -399,7 +399,7 @@ def special(x: Decoder, ins: Instruction) -> Op | None:
         return Op(h=H["nop"])
     if base == "v_pk_mov_b32":
         return _pk_mov(x, ins)
-    if base == "v_cvt_scalef32_pk_fp4_f32":
+    if base.startswith("v_cvt_scalef32_pk_fp4_"):
         return _scaled_fp4(x, ins)
     name = _LANES.get(base)
     if name is None:

@@ -44,12 +44,23 @@ static inline u32 fp4_of(float x) {
     if (m != m) return sign | 7u;
     return sign | (u32)((m > 0.25f) + (m >= 0.75f) + (m > 1.25f) + (m >= 1.75f) + (m > 2.5f) + (m >= 3.5f) + (m > 5.0f));
 }
-/* v_cvt_scalef32_pk_fp4_f32: sources, scale, old destination; imm is the byte */
+/* v_cvt_scalef32_pk_fp4_*: two values (in two registers or in one), scale, old destination; imm is the byte */
+static inline u32 fp4_pair(u32 low, u32 high, u32 scale, u32 old, u32 byte) {
+    double factor = ldexp(1.0, 127 - (int)(scale >> 23 & 255u));
+    u32 pair = fp4_of((float)(f32(low) * factor)) | fp4_of((float)(f32(high) * factor)) << 4;
+    return (old & ~(255u << 8 * byte)) | pair << 8 * byte;
+}
 static void k_cvt_scalef32_pk_fp4_f32(const Args *x) {
-    for (i64 l = 0; l < x->n; l++) {
-        double scale = ldexp(1.0, 127 - (int)(x->c[l] >> 23 & 255u));
-        u32 pair = fp4_of((float)(f32(x->a[l]) * scale)) | fp4_of((float)(f32(x->b[l]) * scale)) << 4;
-        x->d[l] = (x->e[l] & ~(255u << 8 * x->imm)) | pair << 8 * x->imm;
-    }
+    for (i64 l = 0; l < x->n; l++) x->d[l] = fp4_pair(x->a[l], x->b[l], x->c[l], x->e[l], x->imm);
+}
+static void k_cvt_scalef32_pk_fp4_bf16(const Args *x) {
+    for (i64 l = 0; l < x->n; l++)
+        x->d[l] = fp4_pair(x->a[l] << 16, x->a[l] & 0xFFFF0000u, x->b[l], x->c[l], x->imm);
+}
+static void k_cvt_scalef32_pk_fp4_f16(const Args *x) {
+    for (i64 l = 0; l < x->n; l++)
+        x->d[l] = fp4_pair(widen16(x->a[l] & 0xFFFFu), widen16(x->a[l] >> 16), x->b[l], x->c[l], x->imm);
 }
 REGISTER(cvt_scalef32_pk_fp4_f32)
+REGISTER(cvt_scalef32_pk_fp4_bf16)
+REGISTER(cvt_scalef32_pk_fp4_f16)
