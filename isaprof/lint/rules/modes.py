@@ -16,9 +16,7 @@ def _check(ctx: Context, rule: Rule) -> Iterator[Finding | NoRule]:
         yield no_rule("hazards", f"no rules for the hazards of {ctx.co.arch} that need nops or s_wait_alu")
     for ins in ctx.lines:
         if ins.index in ctx.listing.unknown_vgprs:
-            yield no_rule(
-                "vgpr_msb", "paths disagree on s_set_vgpr_msb: the VGPR meant is not known", ins
-            )
+            yield no_rule("vgpr_msb", "paths disagree on s_set_vgpr_msb: the VGPR meant is not known", ins)
         elif ins.base.startswith("s_set_gpr_idx") and ins.base != "s_set_gpr_idx_off":
             yield no_rule("gpr_index", "VGPR indexing mode: which VGPR a number names is not followed", ins)
         elif ins.base == ".long":
