@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -86,4 +87,9 @@ def command(
         from isaprof.views.check import render
 
         render(report)
-    return ExitCode.NO if report.count(Severity.ERROR) else ExitCode.OK
+    if report.count(Severity.ERROR):
+        return ExitCode.NO
+    if report.verified is False:
+        print(f"isaprof: verification failed: {report.verdict}", file=sys.stderr)
+        return ExitCode.VERIFICATION_FAILED
+    return ExitCode.OK

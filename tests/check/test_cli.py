@@ -59,3 +59,17 @@ def test_what_cannot_be_run_is_no_finding(samples_dir: Path, capsys: pytest.Capt
     assert verb(co, *SHAPE, "--max-instructions", "100") == 4
     assert verb(co, "--shape", "7,7,7") == 2
     assert "--max-instructions" in capsys.readouterr().err
+
+
+def test_a_wrong_output_without_a_finding(
+    samples_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (samples_dir / "gemm_cdna3" / "gemm_cdna3.s").read_text().splitlines()
+    line = next(n for n, t in enumerate(text, 1) if t.strip().startswith("v_mfma"))
+    co = tmp_path / "k.co"
+    co.write_bytes(source(samples_dir, "gemm_cdna3", line).data)
+    launch = str(samples_dir / "gemm_cdna3" / "gemm_cdna3.launch.toml")
+    assert verb(str(co), *SHAPE, "--launch", launch, "--orders", "0") == 5
+    said = capsys.readouterr()
+    assert "0 errors" in said.out
+    assert "verification failed" in said.err
