@@ -60,7 +60,9 @@ def test_the_list_holds_what_the_histogram_of_real_kernels_names(data_dir: Path,
     assert {m for m in wanted if found.get(m, ("", ""))[0] == coverage.MISSING} <= OPEN
 
 
-@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+@pytest.mark.parametrize(
+    "arch", ["gfx942", "gfx950", "gfx1010", "gfx1030", "gfx1100", "gfx1151", "gfx1200", "gfx1201"]
+)
 @pytest.mark.slow
 def test_real_objects_execute_completely(data_dir: Path, arch: str) -> None:
     for path in sorted((data_dir / "co" / arch).rglob("*.co")):

@@ -142,3 +142,15 @@ def test_a_cluster_barrier_without_clusters_does_nothing() -> None:
     assert not side.wave.barrier
     bad, _ = compare("gfx1250", listing, 1)
     assert bad is None, bad
+
+
+def test_a_pair_with_bitop2() -> None:
+    """gfx1250: a truth table over two sources; 0x40 is and."""
+    texts = ["v_mov_b32_e32 v0, 0x3c", "v_dual_mov_b32 v16, 0 :: v_dual_bitop2_b32 v15, 31, v0 bitop3:0x40"]
+    listing = listing_from_texts("gfx1250", texts)
+    side = Side(Wave(32, 96, 64), 1, 0xF0, None, "gfx1250")
+    assert run_reference(side, context("gfx1250", 32, listing, 64, 32), 10) is None
+    assert (side.wave.v[15] == 0x1C).all()
+    assert (side.wave.v[16] == 0).all()
+    bad, _ = compare("gfx1250", listing, 2)
+    assert bad is None, bad

@@ -212,8 +212,8 @@ def _specialise(ins: Instruction, sem: Semantics) -> Callable[..., Any]:
     return sem.fn
 
 
-def _swap_bitop3(ttbl: int, a: Vec, b: Vec, c: Vec) -> Vec:
-    return bitop3(a, b, c, ttbl)
+def _swap_bitop3(ttbl: int, a: Vec, b: Vec, c: Vec | None = None) -> Vec:
+    return bitop3(a, b, np.uint32(0) if c is None else c, ttbl)
 
 
 def finish(ins: Instruction, sem: Semantics, gets: list[Get], dst_type: str) -> Compute:

@@ -258,6 +258,8 @@ TABLE = table(
         ("v_or3_b32", "or3_b32", "u32 u32 u32 -> u32", lambda a, b, c: a | b | c),
         ("v_xor3_b32", "xor3_b32", "u32 u32 u32 -> u32", lambda a, b, c: a ^ b ^ c),
         # the lowering binds the truth table that the instruction names
+        # as v_bitop3 with a third source of 0 (gfx1250, LLVM VOPDInstructions)
+        ("v_bitop2_b32", "bitop2_b32", "u32 u32 -> u32", bitop3, {"truth_table": True}),
         ("v_bitop3_b32", "bitop3_b32", "u32 u32 u32 -> u32", bitop3, {"truth_table": True}),
         ("v_bitop3_b16", "bitop3_b16", "u16 u16 u16 -> u16", bitop3, {"truth_table": True}),
         ("v_xad_u32", "xad_u32", "u32 u32 u32 -> u32", lambda a, b, c: (a ^ b) + c),
