@@ -22,7 +22,8 @@ def bounded(exact: Fraction, r: float, rounding: int) -> bool:
     if np.isinf(r):
         return (r > 0) == up and abs(exact) > Fraction(np.finfo(np.float64).max)
     x = Fraction(r)
-    inner = float(np.nextafter(r, -np.inf if up else np.inf))
+    with np.errstate(over="ignore"):
+        inner = float(np.nextafter(r, -np.inf if up else np.inf))
     beyond = np.isinf(inner) or (Fraction(inner) < exact if up else Fraction(inner) > exact)
     return (x >= exact if up else x <= exact) and (x == exact or beyond)
 
