@@ -28,6 +28,7 @@ class Addresses:
 
     by_path: Mapping[tuple[int, bytes], Sequence[WaveTrace]] = field(default_factory=dict)
     by_name: Mapping[tuple[tuple[int, int, int], int], WaveTrace] = field(default_factory=dict)
+    footprint: int | None = None  #: bytes of all buffers of the launch
 
     def of(self, wave: RecordedWave, lines: bytes) -> WaveTrace | None:
         """The very wave, where the capture names it and it walked the same path."""
@@ -59,7 +60,8 @@ def execute(recording: Recording, launch: ResolvedLaunch) -> Addresses:
         for wave in group.waves:
             pool[wave.wave_in_wg, wave.lines.tobytes()].append(wave)
     by_name = {(w.workgroup, w.wave_in_wg): w for g in result.traces for w in g.waves}
-    return Addresses(pool, by_name if named else {})
+    footprint = sum(len(o.data) for o in launch.operands)
+    return Addresses(pool, by_name if named else {}, footprint)
 
 
 def _in_turn(recording: Recording, launch: ResolvedLaunch) -> list[tuple[int, int, int]]:
@@ -125,7 +127,8 @@ def replay(
         groups, places, keys, found = _unit(recording, unit, addresses or Addresses(), edit)
         matched += found
         result = timing.simulate(
-            listing, recording.table, groups, resources=resources(recording), calibration=calibration,
+            listing, recording.table, groups, calibration=calibration,
+            resources=resources(recording, addresses.footprint if addresses else None),
             places=places,
         )  # fmt: skip
         model = result.model
@@ -145,8 +148,8 @@ def replay(
     )
 
 
-def resources(recording: Recording) -> Resources:
-    """What the dispatcher needs to know of the kernel."""
+def resources(recording: Recording, footprint: int | None = None) -> Resources:
+    """What the model needs to know of the kernel and its launch."""
     from isaprof.sim.timing import Resources
 
     d = recording.kernel.descriptor
@@ -160,6 +163,7 @@ def resources(recording: Recording) -> Resources:
         workgroups=recording.workgroups,
         cu_mode=not d.wgp_mode,
         inst_prefetch_bytes=d.inst_pref_size * 128 or None,
+        footprint=footprint,
     )
 
 

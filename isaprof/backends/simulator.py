@@ -106,6 +106,8 @@ class Simulator:
             sgprs=d.sgpr_count,
             workgroups=self.launch.workgroups,
             cu_mode=not d.wgp_mode,
+            inst_prefetch_bytes=d.inst_pref_size * 128 or None,
+            footprint=sum(len(o.data) for o in self.launch.operands),
         )
 
     def _meta(

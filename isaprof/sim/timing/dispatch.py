@@ -19,7 +19,8 @@ class Resources:
     ``cu_mode``: RDNA, a workgroup stays on one CU of the WGP;
     ``inst_prefetch_bytes``: code the hardware fetches before the wave starts
     (kernel descriptor; None: all of it on RDNA); ``warm``: code, pages and L2
-    are warm.
+    are warm; ``footprint``: bytes of all buffers of the dispatch, which bounds
+    what all units together fetch from DRAM.
     """
 
     vgprs: int
@@ -31,6 +32,7 @@ class Resources:
     cu_mode: bool = True
     inst_prefetch_bytes: int | None = None
     warm: bool = False
+    footprint: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

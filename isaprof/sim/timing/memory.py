@@ -36,9 +36,14 @@ class Cache:
 
 
 class Memory:
-    """``full``: the dispatch starts on the whole GPU at once, which makes first touches slower."""
+    """``full``: the dispatch starts on the whole GPU at once, which makes first touches slower.
 
-    def __init__(self, k: Constants, *, warm: bool, full: bool) -> None:
+    ``apart`` (0..1): share of the unit's first touches that no other unit makes
+    too. A line that all units want comes from DRAM once, so that the unit pays
+    for a part of it only; which unit is the first to ask is not known.
+    """
+
+    def __init__(self, k: Constants, *, warm: bool, full: bool, apart: float = 1.0) -> None:
         line = k["l1_line_bytes"]
         self.line_shift = line.bit_length() - 1
         self.scalar_shift = k["scalar_line_bytes"].bit_length() - 1
@@ -61,7 +66,8 @@ class Memory:
         self.line_cycles = max(1, line // k["l2_bytes_per_cycle"])
         # a CU's share of the memory bandwidth when the whole GPU runs
         share = k["memory_bandwidth_gb_s"] * 1000 / k["clock_mhz"] / k["cu_count"] * k["cus_per_unit"]
-        self.dram_cycles = max(1, round(line / share)) if full else self.line_cycles
+        alone = max(1, round(line / share * apart))
+        self.dram_cycles = max(alone, self.line_cycles) if full else self.line_cycles
         self.l2_free = self.dram_free = self.fill_free = 0
         self.scalar_walk = max(0, k["smem_cold"] - self.dram)
         cold = k.get("global_cold" if full else "global_cold_few_lanes")

@@ -16,7 +16,7 @@ from isaprof.sim.timing.dispatch import Dispatcher, Place, Resources
 from isaprof.sim.timing.engine import Engine
 from isaprof.sim.timing.lines import decode
 from isaprof.sim.timing.memory import Memory
-from isaprof.sim.timing.paths import PathLists, flatten
+from isaprof.sim.timing.paths import PathLists, Paths, flatten
 from isaprof.sim.timing.records import frames
 from isaprof.sim.timing.units import Fetch, LdsUnit, ScalarUnit, VectorMemoryUnit
 from isaprof.sim.trace import WorkgroupTrace
@@ -63,7 +63,8 @@ def simulate(
     paths = flatten(traces, listing, k, resources.wave_size)
     lines = decode(listing, k, names, resources.wave_size, set(np.unique(paths.line).tolist()))
     dispatcher = Dispatcher(k, resources, traces, places)
-    memory = Memory(k, warm=resources.warm, full=dispatcher.full)
+    apart = _apart(k, resources, dispatcher, paths)
+    memory = Memory(k, warm=resources.warm, full=dispatcher.full, apart=apart)
     entry, end = _extent(listing, paths.line)
     fetch = Fetch(k, entry, end, warm=resources.warm, prefetch=resources.inst_prefetch_bytes)
     counter_max = [k["counter_max"][n] for n in names]
@@ -86,6 +87,21 @@ def simulate(
         frames(engine, paths, traces),
         {"name": "isaprof-unit", "version": MODEL_VERSION, "calibration": k.calibration.id},
     )
+
+
+def _apart(k: Constants, resources: Resources, dispatcher: Dispatcher, paths: Paths) -> float:
+    """Share of the unit's lines that it does not have in common with others.
+
+    All units together cannot fetch more lines than the buffers have, so where
+    one unit's lines, times the units, are more than that, they are shared.
+    """
+    if resources.footprint is None:
+        return 1.0
+    line: int = k["l1_line_bytes"]
+    total = resources.workgroups if resources.workgroups is not None else len(dispatcher.sizes)
+    units: int = min(k["engines"] * k["units_per_engine"], max(1, total))
+    mine = len(np.unique(paths.lines))
+    return min(1.0, resources.footprint / line / max(1, mine * units))
 
 
 def _extent(listing: Listing, executed: NDArray[np.int32]) -> tuple[int, int]:

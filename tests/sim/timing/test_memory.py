@@ -95,3 +95,20 @@ def test_cache_keeps_the_lines_used_last() -> None:
 def test_the_document_shows_the_constants_in_use(pytestconfig: pytest.Config) -> None:
     text = (pytestconfig.rootpath / "docs" / "timing-model.md").read_text()
     assert constants_table() in text, "regenerate with: python -m isaprof.sim.timing.describe"
+
+
+def test_lines_that_all_units_want_cost_a_unit_a_part_of_their_traffic() -> None:
+    """A dispatch fetches no more than its buffers: many lines a unit of a small footprint are shared."""
+    program = listing(
+        "gfx950", *("global_load_dwordx4 v[4:7], v[2:3], off",) * 64, "s_waitcnt vmcnt(0)", "s_endpgm"
+    )
+    lines = {
+        n: global_event([(1 << 30) + n * 8192 + lane * 128 for lane in range(64)], 16) for n in range(64)
+    }
+    took = {}
+    for footprint in (None, 1 << 40, 1 << 19):
+        waves = [[straight(program, lines)]]
+        out = run(program, waves, workgroups=1024, footprint=footprint, warm=False)
+        took[footprint] = int(out["waves"].end.max())
+    assert took[None] == took[1 << 40]
+    assert took[1 << 19] < took[None]
