@@ -31,12 +31,13 @@ from isaprof.backends.sqtt import (
 from isaprof.capture.stream import Streamed
 from isaprof.parsers.sqtt.fitting import Fitting
 from isaprof.parsers.sqtt.model import Cat, State
-from isaprof.parsers.sqtt.order import in_order
+from isaprof.parsers.sqtt.order import in_order, traced_in_order
 from isaprof.parsers.sqtt.slots import END_SEEN, START_SEEN, TARGET
 
 if TYPE_CHECKING:
     from isaprof.capture.tables import RowGroups
     from isaprof.parsers.sqtt.codemap import CodeMap
+    from isaprof.parsers.sqtt.spool import Spool
     from isaprof.parsers.sqtt.stream import Rows
 
 #: rows of a table that are kept in memory
@@ -160,9 +161,11 @@ class _Tables:
     def __init__(self, rec: Recording, code: CodeMap, stats: Stats, progress: Progress) -> None:
         self.rec, self.code, self.progress = rec, code, progress
         self.first: dict[int, int] = {}
+        self.traced: dict[int, Spool] = {}
         n = 0
         for se, rows in _rows(rec):
             self.first[se] = n
+            self.traced[se] = traced_in_order(rows, n)
             n += len(rows.waves)
         self.total = n
         self.records = max(sum(len(rows.records) for _, rows in _rows(rec)), 1)
@@ -200,9 +203,8 @@ class _Tables:
     def _fitting(self, se: int, rows: Rows) -> Fitting:
         header = self.rec.engines[se].header
         return Fitting(
-            rows, self.code, header.generation.stitch,
+            rows, self.traced[se], self.code, header.generation.stitch,
             exclude_barrier_wait=header.exclude_barrier_wait, entry=self.rec.entry,
-            first_wave=self.first[se],
         )  # fmt: skip
 
     def _fitted(self, what: str) -> Iterator[tuple[int, Rows, Any]]:
@@ -263,7 +265,6 @@ class _Tables:
             }
 
     def states(self) -> Iterator[_Columns]:
-        begins = self._begins()
         last, end = -1, 0
         for _, part in self._timelines():
             state, cycles = part.columns
@@ -272,9 +273,9 @@ class _Tables:
             new = np.append(True, np.diff(part.wave) != 0)
             heads = np.flatnonzero(new)
             total = np.cumsum(cycles) - cycles
-            first = np.array(
-                [end if n == last else begins(n) for n in part.wave[heads].tolist()], np.int64
-            )  # fmt: skip
+            first = part.begin[np.searchsorted(part.number, part.wave[heads])]
+            if part.wave[0] == last:
+                first[0] = end
             which = np.cumsum(new) - 1
             begin = first[which] + total - total[heads][which]
             last, end = int(part.wave[-1]), int(begin[-1] + cycles[-1])
@@ -284,27 +285,6 @@ class _Tables:
                 "duration": cycles,
                 "state": _Named(state, [s.name for s in State]),
             }
-
-    def _begins(self) -> Callable[[int], int]:
-        """Begin of a wave by its number; asked for in ascending order."""
-
-        def begins() -> Iterator[tuple[int, NDArray[np.int64]]]:
-            for se, rows in _rows(self.rec):
-                at = self.first[se]
-                for _, w in in_order(rows.waves):
-                    yield at, w["begin"].astype(np.int64)
-                    at += len(w)
-
-        blocks = begins()
-        at, block = 0, np.zeros(0, np.int64)
-
-        def begin(number: int) -> int:
-            nonlocal at, block
-            while number >= at + len(block):
-                at, block = next(blocks)
-            return int(block[number - at])
-
-        return begin
 
     def occupancy(self) -> Iterator[_Columns]:
         known: dict[int, int] = {-1: -1}

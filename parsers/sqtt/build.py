@@ -15,7 +15,7 @@ thousands of records ago) is left undone, which no real stream needs.
 
 # numba functions have no types that mypy could check
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, import-untyped, misc"
-# mypy: disable-error-code="assignment"
+# mypy: disable-error-code="assignment, call-overload"
 from __future__ import annotations  # noqa: I001
 
 import numpy as np
@@ -37,7 +37,7 @@ from isaprof.parsers.sqtt.slots import (
 
 
 # -- begin and end ----------------------------------------------------------
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def _begin(out, n, t, cu, simd, slot, flags, threads, entry, dispatch):
     """A row for a new wave; its number."""
     row = out[7][n[STARTS]]
@@ -48,14 +48,14 @@ def _begin(out, n, t, cu, simd, slot, flags, threads, entry, dispatch):
     return n[NEXT_WAVE] - 1
 
 
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def _seen(out, n, t, cu, simd, slot, start, entry):
     row = out[10][n[SEEN]]
     row[0], row[1], row[2], row[3] = t, cu << 16 | simd << 8 | slot, start, entry
     n[SEEN] += 1
 
 
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def _open(slots, buf, n, s, wave, t, entry, pc):
     top = slots[s, PC_TOP]
     slots[s] = 0
@@ -66,7 +66,7 @@ def _open(slots, buf, n, s, wave, t, entry, pc):
     set_pc(slots, buf, s, 0, pc)
 
 
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def _end_row(out, n, wave, end, flags, first, count, first_run, runs):
     row = out[8][n[ENDS]]
     row[0], row[1], row[2], row[3] = wave, end, flags, first
@@ -74,7 +74,7 @@ def _end_row(out, n, wave, end, flags, first, count, first_run, runs):
     n[ENDS] += 1
 
 
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def _close(slots, buf, out, n, s, end, flags):
     """The wave of a slot is over: all of its rows are written."""
     first, first_run = n[RECORDS_BEFORE] + n[RECORDS], n[RUNS_BEFORE] + n[RUN_ROWS]
@@ -86,7 +86,7 @@ def _close(slots, buf, out, n, s, end, flags):
     slots[s, OPEN] = 0
 
 
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def _start(slots, buf, others, out, n, rule, entries, gfx9, t, sa, simd, unit, slot, me, pipe, count):
     """WAVE_START without a context code."""
     cu = unit if gfx9 else unit | sa << SA_SHIFT
@@ -119,7 +119,7 @@ def _start(slots, buf, others, out, n, rule, entries, gfx9, t, sa, simd, unit, s
         others[key, 0], others[key, 1], others[key, 2] = wave, t, entry
 
 
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def _finish(slots, buf, others, out, n, rule, gfx9, t, sa, simd, unit, slot):
     cu = unit if gfx9 else unit | sa << SA_SHIFT
     target = unit == rule[TARGET_CU] and sa == rule[TARGET_SA] and (rule[SIMD_MASK] >> simd & 1) != 0
@@ -151,7 +151,7 @@ def _finish(slots, buf, others, out, n, rule, gfx9, t, sa, simd, unit, slot):
     _seen(out, n, t, cu, simd, slot, 0, entry)
 
 
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def _wave(slots, buf, out, n, rule, gfx9, t, simd, slot):
     """The running wave of a slot; opened here where its start was lost."""
     s = simd * 16 + slot if gfx9 else slot
@@ -169,7 +169,7 @@ def _wave(slots, buf, out, n, rule, gfx9, t, simd, slot):
 
 
 # -- gfx10 and later --------------------------------------------------------
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def _set(slots, buf, s, state, t):
     if t > slots[s, LAST]:
         add_run(slots, buf, s, slots[s, STATE], t - slots[s, LAST])
@@ -177,7 +177,7 @@ def _set(slots, buf, s, state, t):
     slots[s, STATE] = state
 
 
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def _packet(slots, buf, s, t, offset):
     if not slots[s, EXTEND]:
         return
@@ -190,7 +190,7 @@ def _packet(slots, buf, s, t, offset):
     _set(slots, buf, s, WAITING, end + 1)
 
 
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def _record(slots, buf, s, t, category, cycles):
     last = slots[s, LAST]
     stall = t - last if slots[s, STATE] == STALL and last < t else 0
@@ -200,7 +200,7 @@ def _record(slots, buf, s, t, category, cycles):
     _set(slots, buf, s, EXEC, t)
 
 
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def _immediate(slots, buf, s, t):
     i = slots[s, COUNT]
     first = min(t, end_of(buf, s, i - 1)) if i else t
@@ -209,7 +209,7 @@ def _immediate(slots, buf, s, t):
     _set(slots, buf, s, EXEC, t + 1)
 
 
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def _to_front(recent, slot):
     k = 0
     while k < len(recent) - 1 and recent[k] != slot:
@@ -220,7 +220,7 @@ def _to_front(recent, slot):
     recent[0] = slot
 
 
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def _inst_rdna(slots, buf, s, t, category, cycles, act):
     _packet(slots, buf, s, t, 0)
     if slots[s, TRAPPED]:
@@ -256,14 +256,14 @@ def _inst_rdna(slots, buf, s, t, category, cycles, act):
 
 
 # -- gfx9 -------------------------------------------------------------------
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def _trim(buf, s, i, t):
     if t < end_of(buf, s, i):
         buf[1][s, i] = max(t - buf[0][s, i], STEP)
         buf[2][s, i] = min(buf[2][s, i], buf[1][s, i])
 
 
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def _issue(slots, buf, s, t, what):
     before = slots[s, STATE]
     if what == 1:
@@ -292,7 +292,7 @@ def _issue(slots, buf, s, t, what):
     slots[s, LAST] = max(t, slots[s, LAST])
 
 
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def _inst_gfx9(slots, buf, n, s, simd, t, category, act, offset):
     k = slots[s, HEAD] - slots[s, BASE]
     count = slots[s, COUNT]

@@ -11,6 +11,8 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import ModuleType
 
 #: bytes from which loading the compiled decoder pays
@@ -25,13 +27,31 @@ CHOICE = "ISAPROF_SQTT_DECODER"
 _lock = threading.Lock()
 _loaded: ModuleType | None = None
 _refused = False
+_builder_refused = False
 
 
 def builds(size: int) -> bool:
     """Whether the waves of a trace of ``size`` bytes (all engines) go through the compiled builder."""
     choice = os.environ.get(CHOICE, "")
     wanted = choice == "compiled" or (choice != "reference" and size >= BUILDER_WORTH_IT)
-    return wanted and kernels(WORTH_IT) is not None
+    return wanted and kernels(max(size, WORTH_IT)) is not None and _builder()
+
+
+def _builder() -> bool:
+    """Load the wave builder; stderr says so where it has to be compiled (see :func:`kernels`)."""
+    global _builder_refused
+    if _builder_refused:
+        return False
+    with _lock, _explained("wave builder", 20) as done:
+        try:
+            from isaprof.parsers.sqtt import stream
+
+            stream.prepare()
+            done(stream.cache_path())
+        except Exception as e:
+            _builder_refused = True
+            _say(f"building waves without numba, about 10 times slower: {type(e).__name__}: {str(e)[:200]}")
+    return not _builder_refused
 
 
 def kernels(size: int) -> ModuleType | None:
@@ -51,36 +71,46 @@ def _say(text: str) -> None:
     print(f"isaprof: {text}", file=sys.stderr, flush=True)
 
 
-def _load() -> ModuleType | None:
-    global _loaded, _refused
+@contextmanager
+def _explained(what: str, seconds: int) -> Iterator[Callable[[str | None], None]]:
+    """Says on stderr what takes long where it does; the function given is told where the result is kept."""
     begin = time.monotonic()
     said = threading.Event()
 
     def explain() -> None:
         said.set()
-        _say("compiling the trace decoder for this machine (once; about 10 seconds) ...")
+        _say(f"compiling the {what} for this machine (once; about {seconds} seconds) ...")
+
+    def done(place: str | None) -> None:
+        if said.is_set():
+            kept = (
+                f"kept in {place}"
+                if place
+                else "no folder for numba's cache can be written to: set NUMBA_CACHE_DIR"
+            )
+            _say(f"compiled in {time.monotonic() - begin:.1f} s, {kept}")
 
     timer = threading.Timer(_PATIENCE, explain)
     timer.daemon = True
     timer.start()
     try:
-        from isaprof.parsers.sqtt import kernel
-
-        _compile()
-        _loaded = kernel
-    except Exception as e:  # numba refuses a NumPy or Python newer than itself in several ways
-        _refused = True
-        _say(f"decoding without numba, about 100 times slower: {type(e).__name__}: {str(e)[:200]}")
+        yield done
     finally:
         timer.cancel()
-    if said.is_set() and _loaded is not None:
-        place = _loaded.cache_path()
-        kept = (
-            f"kept in {place}"
-            if place
-            else "no folder for numba's cache can be written to: set NUMBA_CACHE_DIR"
-        )
-        _say(f"compiled in {time.monotonic() - begin:.1f} s, {kept}")
+
+
+def _load() -> ModuleType | None:
+    global _loaded, _refused
+    with _explained("trace decoder", 10) as done:
+        try:
+            from isaprof.parsers.sqtt import kernel
+
+            _compile()
+            _loaded = kernel
+            done(kernel.cache_path())
+        except Exception as e:  # numba refuses a NumPy or Python newer than itself in several ways
+            _refused = True
+            _say(f"decoding without numba, about 100 times slower: {type(e).__name__}: {str(e)[:200]}")
     return _loaded
 
 

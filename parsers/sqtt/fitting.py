@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from numpy.typing import NDArray
 from isaprof.parsers.sqtt import match as m
 from isaprof.parsers.sqtt.codemap import CodeMap
 from isaprof.parsers.sqtt.model import StitchRules
-from isaprof.parsers.sqtt.order import in_order
+from isaprof.parsers.sqtt.order import BLOCK
 from isaprof.parsers.sqtt.slots import START_SEEN, TARGET
+from isaprof.parsers.sqtt.spool import Spool
 from isaprof.parsers.sqtt.stream import RECORD, RUN, Rows
 
 #: records handled at once
@@ -26,22 +28,28 @@ class Part:
     """Rows of some waves, or of a part of one. ``wave``: number in the Capture of each row's wave.
 
     ``number``: the same, once for each wave that ends in this part, with ``good``: its records fit the code.
+    Of states instead once for each wave, with its ``begin``.
     """
 
     wave: _I64
     columns: tuple[NDArray[Any], ...]
     number: _I64 = field(default_factory=lambda: np.zeros(0, np.int64))
     good: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+    begin: _I64 = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
 class Fitting:
-    """One engine's rows on their way into tables. ``entry``: where waves begin if the trace does not say."""
+    """One engine's rows on their way into tables.
+
+    ``traced``: its waves with records (order.traced_in_order). ``entry``: where waves begin if the trace
+    does not say.
+    """
 
     def __init__(
-        self, rows: Rows, code: CodeMap, rules: StitchRules, *, exclude_barrier_wait: bool, entry: int | None,
-        first_wave: int = 0, limit: int = LIMIT,
+        self, rows: Rows, traced: Spool, code: CodeMap, rules: StitchRules, *, exclude_barrier_wait: bool,
+        entry: int | None, limit: int = LIMIT,
     ) -> None:  # fmt: skip
-        self.rows, self.code, self.entry, self.first_wave, self.limit = rows, code, entry, first_wave, limit
+        self.rows, self.traced, self.code, self.entry, self.limit = rows, traced, code, entry, limit
         self.lines = _lines(code)
         self.corrects = bool(rules.barrier_pair or rules.endpgm_traced)
         self.rules = (
@@ -76,7 +84,8 @@ class Fitting:
                 counts = result[:, 2]
             start = waves["first_run"].astype(np.int64)
             runs, start = _read(self.rows.runs, start, waves["runs"].astype(np.int64))
-            yield self._timelines(numbers, runs, start, waves["runs"].astype(np.int64), waits, counts, tails)
+            length = waves["runs"].astype(np.int64)
+            yield self._timelines(numbers, waves["begin"], runs, start, length, waits, counts, tails)
 
     # -- which waves --------------------------------------------------------
     def _long(self, ident: int, wave: Any) -> bool:
@@ -84,19 +93,16 @@ class Fitting:
 
     def _waves(self) -> Iterator[tuple[_I64, _I64, NDArray[Any]]]:
         """Groups of waves with records: number in the Capture, in the stream, row; a long one is alone."""
-        at = self.first_wave
         parts = np.array(sorted(self.rows.parts), np.int64)
-        for ids, waves in in_order(self.rows.waves):
-            long = np.isin(ids, parts) | (waves["count"] > self.limit)
-            keep = np.flatnonzero(long | (waves["count"] > 0))
-            size = np.where(long[keep], self.limit, waves["count"][keep]).astype(np.int64)
-            group = (np.cumsum(size) - 1) // self.limit
+        for _, waves in self.traced.blocks(BLOCK):
+            long = np.isin(waves["ident"], parts) | (waves["count"] > self.limit)
+            size = np.where(long, self.limit, waves["count"]).astype(np.int64)
             # a long wave ends the group before it and its own
-            group += np.cumsum(long[keep]) + np.cumsum(np.append(0, long[keep][:-1])) if len(keep) else 0
-            for part in np.split(keep, np.flatnonzero(np.diff(group)) + 1):
-                if len(part):
-                    yield at + part, ids[part], waves[part]
-            at += len(ids)
+            group = (np.cumsum(size) - 1) // self.limit + np.cumsum(long) + np.cumsum(np.append(0, long[:-1]))
+            edges = [0, *(np.flatnonzero(np.diff(group)) + 1).tolist(), len(waves)]
+            for a, b in pairwise(edges):
+                part = waves[a:b]
+                yield part["number"].copy(), part["ident"].copy(), part
 
     # -- records ------------------------------------------------------------
     def _lines_of(self, records: NDArray[Any]) -> _I64:
@@ -211,25 +217,26 @@ class Fitting:
     # -- states -------------------------------------------------------------
     def _long_states(self, number: int, ident: int, wave: Any) -> Iterator[Part]:
         parts = _parts(self.rows, ident, wave)
+        numbers, begin = np.array([number]), np.array([int(wave["begin"])])
         if not self.corrects:
             for _, _, first, count in parts:
                 for k in range(0, count, self.limit):
                     runs = self.rows.runs.read(first + k, min(self.limit, count - k))
-                    yield Part(
-                        np.full(len(runs), number, np.int64), (runs["state"].copy(), runs["cycles"].copy())
-                    )
+                    columns = runs["state"].copy(), runs["cycles"].copy()
+                    yield Part(np.full(len(runs), number, np.int64), columns, numbers, begin=begin)
             return
         found = [(waits, tails) for _, waits, tails, _ in self._walk_long(ident, wave)]
         waits = np.concatenate([w for w, _ in found])
         runs = np.concatenate([self.rows.runs.read(first, count) for _, _, first, count in parts])
         one, size = np.zeros(1, np.int64), np.array([len(runs)], np.int64)
         counts = np.array([len(waits)], np.int64)
-        yield self._timelines(np.array([number]), runs, one, size, waits, counts, found[-1][1])
+        yield self._timelines(numbers, begin, runs, one, size, waits, counts, found[-1][1])
 
     def _timelines(
-        self, numbers: _I64, runs: NDArray[Any], start: _I64, count: _I64, waits: _I64, counts: _I64,
-        tails: NDArray[Any],
+        self, numbers: _I64, begin: _I64, runs: NDArray[Any], start: _I64, count: _I64, waits: _I64,
+        counts: _I64, tails: NDArray[Any],
     ) -> Part:  # fmt: skip
+        counts = np.ascontiguousarray(counts)
         longest = int((count + 2 * counts).max()) + 8
         scratch = (
             np.empty(longest, np.int8), np.empty(longest, np.int64),
@@ -243,7 +250,8 @@ class Fitting:
             result, 0,
         )  # fmt: skip
         rows = int(result.sum())
-        return Part(np.repeat(numbers, result), (out[0][:rows], out[1][:rows]))
+        wave = np.repeat(numbers, result)
+        return Part(wave, (out[0][:rows], out[1][:rows]), numbers, begin=begin.astype(np.int64))
 
 
 def _parts(rows: Rows, ident: int, wave: Any) -> Sequence[tuple[int, int, int, int]]:
@@ -288,4 +296,10 @@ def _lines(code: CodeMap) -> tuple[NDArray[Any], ...]:
     )
 
 
-__all__ = ["LIMIT", "RUN", "Fitting", "Part"]
+def prepare(rows: Rows, code: CodeMap, rules: StitchRules) -> None:
+    """Have everything compiled, by waves without records."""
+    f = Fitting(rows, Spool(np.uint8), code, rules, exclude_barrier_wait=False, entry=None)
+    one, none = np.zeros(1, np.int64), np.zeros(1, np.int64)
+    nothing = _columns(np.zeros(1, RECORD), np.zeros(1, np.int64))
+    _, result, waits, tails = f._match(one, none, one, nothing, np.zeros(m.STATE, np.int64))
+    f._timelines(one, one, np.zeros(1, RUN), one, none, waits, result[:, 2], tails)

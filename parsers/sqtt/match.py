@@ -5,6 +5,7 @@ reference and explains the rules; the names of the steps are the same.
 """
 
 # numba functions have no types that mypy could check
+# mypy: disable-error-code="call-overload"
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, import-untyped, misc"
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ _MAX_MISSES, _SLOT = 1000, 4
 LOOK = 64
 
 
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def _fits(c, cat):
     return (
         c == cat
@@ -42,7 +43,7 @@ def _fits(c, cat):
     )
 
 
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def _fits_from(category, i, hi, at, code):
     """Records from ``i`` on that fit the code from line ``at`` on (at most ``LOOK``)."""
     cats, following, targets, bits = code
@@ -59,7 +60,7 @@ def _fits_from(category, i, hi, at, code):
     return n
 
 
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def _join_barrier(time, duration, stall, category, pc, deleted, i, hi, begin, state, waits, n):
     if i + 1 >= hi or category[i + 1] != _IMMED or pc[i + 1] != NO_PC:
         return
@@ -72,7 +73,7 @@ def _join_barrier(time, duration, stall, category, pc, deleted, i, hi, begin, st
     n[1] += 1
 
 
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def _scale(time, duration, i, lo, hi, state):
     before = time[i - 1] + duration[i - 1] if i > lo else state[PREVIOUS]
     duration[i] += _SLOT
@@ -84,7 +85,7 @@ def _scale(time, duration, i, lo, hi, state):
         duration[i] -= _SLOT
 
 
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def _insert_wait(time, duration, stall, i, lo, line, inserts, n, state):
     k = n[0]
     if k and inserts[k - 1, 0] == i:
@@ -101,7 +102,7 @@ def _insert_wait(time, duration, stall, i, lo, line, inserts, n, state):
     n[0] += 1
 
 
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def _walk(
     time, duration, stall, category, pc, lines, deleted, lo, hi, stop, begin, code, rules, state,
     inserts, waits, n,
@@ -200,7 +201,7 @@ def _walk(
     return True
 
 
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def _compose(time, duration, stall, category, lines, lo, hi, inserts, n, deleted, out, row, state):
     """Rows of the records ``lo`` to ``hi`` with those inserted and without those deleted; the next row."""
     k = 0
@@ -220,7 +221,7 @@ def _compose(time, duration, stall, category, lines, lo, hi, inserts, n, deleted
     return row
 
 
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def _finish(code, rules, before, row, state, begin, out, tail):
     """gfx9 s_endpgm: it begins where the record before it ends."""
     last = row - 1
@@ -285,7 +286,7 @@ def match(
 
 
 # -- timelines --------------------------------------------------------------
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def _add(states, cycles, n, state, length):
     if length <= 0:
         return n
@@ -296,7 +297,7 @@ def _add(states, cycles, n, state, length):
     return n + 1
 
 
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def _overwrite(states, cycles, n, begin, length, to_states, to_cycles):
     m = at = 0
     for i in range(n):
@@ -310,7 +311,7 @@ def _overwrite(states, cycles, n, begin, length, to_states, to_cycles):
     return m
 
 
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def _overwrite_all(states, cycles, n, waits, to_states, to_cycles):
     """The same for many stretches that ascend, in one pass."""
     m = at = k = 0

@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from isaprof.parsers.sqtt.slots import END_SEEN, UNSTARTED_WAVE
 from isaprof.parsers.sqtt.spool import Spool
-from isaprof.parsers.sqtt.stream import WAVE
+from isaprof.parsers.sqtt.stream import WAVE, Rows
 
 #: waves of one block
 BLOCK = 1 << 18
+#: a wave with records: its number in the Capture, and in the stream
+TRACED = np.dtype([("number", "i8"), ("ident", "i8"), *WAVE.descr])
 #: a wave: (its number in stream order, its row)
 Block = tuple[NDArray[np.int64], NDArray[Any]]
 
@@ -46,12 +48,29 @@ def in_order(waves: Spool, size: int = BLOCK) -> Iterator[Block]:
         kept_numbers, kept = numbers[whole:], rows[whole:]
 
 
+def traced_in_order(rows: Rows, first_wave: int = 0) -> Spool:
+    """The waves that have records, in Capture order; the engine's first wave is its ``first_wave``."""
+    out = Spool(TRACED)
+    long = np.array(list(rows.parts), np.int64)
+    for ids, waves in in_order(rows.waves):
+        keep = np.flatnonzero((waves["count"] > 0) | np.isin(ids, long))
+        made = np.zeros(len(keep), TRACED)
+        made["number"], made["ident"] = first_wave + keep, ids[keep]
+        for name in WAVE.names or ():
+            made[name] = waves[name][keep]
+        out.append(made)
+        first_wave += len(ids)
+    return out
+
+
 def _sorted(rows: NDArray[Any]) -> NDArray[np.intp]:
     return np.lexsort((rows["slot"], rows["simd"], rows["cu"], rows["begin"]))
 
 
 def _later(first: int, rows: NDArray[Any]) -> Block:
     """Those that begin after 0."""
+    if (rows["begin"] != 0).all():
+        return np.arange(first, first + len(rows)), rows
     keep = np.flatnonzero(rows["begin"] != 0)
     return keep + first, rows[keep]
 

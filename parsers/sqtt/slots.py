@@ -2,9 +2,12 @@
 
 Used by :mod:`~isaprof.parsers.sqtt.build` only, which says what for. numba's
 cache on disk does not notice a change of this file: touch build.py with it.
+Without ``_nrt=False``, each access to an array of a tuple counts references,
+which takes ten times as long as the work; nothing here makes an array.
 """
 
 # numba functions have no types that mypy could check
+# mypy: disable-error-code="call-overload"
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, import-untyped, misc"
 from __future__ import annotations
 
@@ -56,12 +59,12 @@ SA_SHIFT = 7
 
 
 # -- rows of a wave ---------------------------------------------------------
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def end_of(buf, s, i):
     return buf[0][s, i] + buf[1][s, i]
 
 
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def add_record(slots, buf, s, category, time, duration, stall):
     i = slots[s, COUNT]
     buf[0][s, i] = time
@@ -71,7 +74,7 @@ def add_record(slots, buf, s, category, time, duration, stall):
     slots[s, COUNT] = i + 1
 
 
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def delete_record(slots, buf, s, i):
     """Remove record ``i``; known addresses of later ones move with them."""
     for k in range(i, slots[s, COUNT] - 1):
@@ -84,7 +87,7 @@ def delete_record(slots, buf, s, i):
     slots[s, COUNT] -= 1
 
 
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def add_run(slots, buf, s, state, cycles):
     if cycles <= 0:
         return
@@ -97,7 +100,7 @@ def add_run(slots, buf, s, state, cycles):
         slots[s, RUNS] = i + 1
 
 
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def set_pc(slots, buf, s, i, pc):
     """Address of record ``i``, counted from the wave's begin."""
     k = i - slots[s, BASE]
@@ -106,7 +109,7 @@ def set_pc(slots, buf, s, i, pc):
         slots[s, PC_TOP] = max(slots[s, PC_TOP], k)
 
 
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def want_pc(slots, buf, s, i):
     set_pc(slots, buf, s, i, LOST_PC)
     ring = buf[8].shape[1]
@@ -115,7 +118,7 @@ def want_pc(slots, buf, s, i):
         slots[s, WANTS] += 1
 
 
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def new_pc(slots, buf, s, err, pc):
     i = slots[s, BASE] + slots[s, COUNT]
     if slots[s, WANTS]:
@@ -125,7 +128,7 @@ def new_pc(slots, buf, s, err, pc):
     set_pc(slots, buf, s, i, LOST_PC if err else pc << 2)
 
 
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def write_out(slots, buf, out, n, s, keep, keep_runs):
     """Write all records of a slot but the newest ``keep``, and all runs but ``keep_runs``."""
     count = max(slots[s, COUNT] - keep, 0)
@@ -163,7 +166,7 @@ def write_out(slots, buf, out, n, s, keep, keep_runs):
     return count, runs
 
 
-@njit(nogil=True)
+@njit(nogil=True, _nrt=False)
 def make_room(slots, buf, out, n, s):
     """Before a packet: at least a few records and runs fit into the slot's buffers."""
     size, runs = buf[0].shape[1], buf[5].shape[1]

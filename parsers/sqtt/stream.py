@@ -16,9 +16,9 @@ from isaprof.parsers.sqtt import slots as b
 from isaprof.parsers.sqtt.build import build, close
 from isaprof.parsers.sqtt.control import Control
 from isaprof.parsers.sqtt.events import COUNTERS, EVENT, Events
-from isaprof.parsers.sqtt.frame import PacketStream
+from isaprof.parsers.sqtt.frame import PacketStream, frame_reference
 from isaprof.parsers.sqtt.generations import gfx9
-from isaprof.parsers.sqtt.header import StreamHeader
+from isaprof.parsers.sqtt.header import StreamHeader, read_header
 from isaprof.parsers.sqtt.model import Act, Generation
 from isaprof.parsers.sqtt.records import EngineTrace
 from isaprof.parsers.sqtt.spool import Spool
@@ -250,3 +250,21 @@ def _outputs(size: int) -> tuple[NDArray[Any], ...]:
         np.empty((rows, b.PART_FIELDS), np.int64), np.empty((2 * rows, b.SEEN_FIELDS), np.int64),
         np.empty(rows, np.int64),
     )  # fmt: skip
+
+
+def prepare() -> None:
+    """Compile the builder and the stitcher, or load them from the cache: a call of each, on nothing."""
+    from isaprof.parsers.sqtt import fitting
+    from isaprof.parsers.sqtt.codemap import CodeMap
+
+    header = read_header(bytes.fromhex("9101000000000000"))
+    out = EngineTrace(header, {})
+    stream = Stream(header, out, Control(out), 8)
+    stream.piece(frame_reference(bytes.fromhex("91010000000000000d"), header))
+    rows = stream.close()
+    fitting.prepare(rows, CodeMap(), header.generation.stitch)
+
+
+def cache_path() -> str | None:
+    """Folder of the compiled functions; None where they are not kept."""
+    return getattr(build.stats, "cache_path", None)
