@@ -30,9 +30,26 @@ def test_beyond_the_grant(instruction: str, arch: str, names: str) -> None:
 
 
 def test_accum_offset() -> None:
-    """Above accum_offset a VGPR is an AGPR: an error where the kernel names that one."""
-    both = "	v_mov_b32 v36, 0\n	v_accvgpr_write_b32 a4, v1"
-    assert "v36" in only(both, "register-grant", vgprs=64, accum=32).message
+    """Above accum_offset a VGPR is an AGPR: an error where a value is lost by that, else a warning."""
+    store = "\n	global_store_dword v0, {}, s[2:3]"
+    lost = "	v_accvgpr_write_b32 a4, v1\n	v_mov_b32 v36, 0" + store.format("a4")
+    message = only(lost, "register-grant", vgprs=64, accum=32).message
+    assert "v36 is also a4" in message
+    assert "global_store_dword" in message
+    lost = "	v_mov_b32 v36, 0\n	v_accvgpr_write_b32 a4, v1" + store.format("v36")
+    assert "a4 is also v36" in only(lost, "register-grant", vgprs=64, accum=32).message
+    # one after the other, in a loop too: nothing is lost (attention kernels share registers like this)
+    turns = (
+        "	v_accvgpr_write_b32 a4, v1" + store.format("a4") + "\n	v_mov_b32 v36, 0" + store.format("v36")
+    )
+    turns = f"again:\n{turns}\n	s_cbranch_scc0 again"
+    assert clean(turns, "register-grant", vgprs=64, accum=32)
+    f = only(turns, "vgpr-above-accum-offset", vgprs=64, accum=32)
+    assert "a4, which this kernel names" in f.message
+    # other registers than the AGPRs that are named
+    apart = "	v_accvgpr_write_b32 a4, v1\n	v_mov_b32 v40, 0" + store.format("a4")
+    assert clean(apart, "register-grant", vgprs=64, accum=32)
+    assert "does not name" in only(apart, "vgpr-above-accum-offset", vgprs=64, accum=32).message
     assert (
         "a32 needs 33 AGPRs, 32"
         in only("	v_accvgpr_write_b32 a32, v1", "register-grant", vgprs=64, accum=32).message
@@ -42,6 +59,13 @@ def test_accum_offset() -> None:
     f = only(alone, "vgpr-above-accum-offset", vgprs=64, accum=32)
     assert (f.severity, len(f.also)) == (Severity.WARNING, 1)
     assert only("	v_mov_b32 v64, 0", "register-grant", vgprs=64, accum=32)
+
+
+def test_grant_where_registers_are_indexed() -> None:
+    """An index is added to the number: what is beyond the grant without it is with it."""
+    body = "	v_mov_b32 v{}, 0\n	s_set_gpr_idx_on s3, gpr_idx(DST)\n	v_mov_b32 v1, 0\n	s_set_gpr_idx_off"
+    assert "v40 needs 41" in only(body.format(40), "register-grant", vgprs=40).message
+    assert clean(body.format(39), "register-grant", vgprs=40)
 
 
 def test_unreachable_registers_do_not_count() -> None:

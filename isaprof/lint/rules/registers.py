@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from isaprof.analysis.liveness import registers
 from isaprof.isa.model import RegClass
+from isaprof.lint.accum_alias import clobbered
 from isaprof.lint.context import Context
 from isaprof.lint.kinds import LANES, names
 from isaprof.lint.model import Finding, NoRule, Rule, Severity, no_rule
@@ -14,12 +16,8 @@ _SOURCE = "LLVM AMDGPU user guide, kernel descriptor (COMPUTE_PGM_RSRC1, RSRC3)"
 
 def _check(ctx: Context, rule: Rule) -> Iterator[Finding | NoRule]:
     d = ctx.kernel.descriptor
-    named_agprs = _agprs(ctx)
-    vgprs = d.arch_vgpr_count
-    if d.accum_offset is not None and not any(a + d.accum_offset >= vgprs for a in named_agprs):
-        vgprs = d.vgpr_count
     limits = {
-        RegClass.VGPR: (vgprs, f"the descriptor grants {d.vgpr_count} VGPRs"),
+        RegClass.VGPR: (d.vgpr_count, f"the descriptor grants {d.vgpr_count} VGPRs"),
         RegClass.AGPR: (d.agpr_count, f"the descriptor grants {d.vgpr_count} VGPRs"),
         RegClass.SGPR: (
             min(d.sgpr_count, ctx.table["max_sgpr"]),
@@ -33,11 +31,14 @@ def _check(ctx: Context, rule: Rule) -> Iterator[Finding | NoRule]:
         yield no_rule("dynamic_vgpr", "dynamic VGPRs: the grant changes at run time")
         limits.pop(RegClass.VGPR)
     yield from _beyond(ctx, rule, limits)
-
-
-def _agprs(ctx: Context) -> set[int]:
-    spans = {s for i in ctx.lines for s in (*i.reads, *i.writes) if s.cls is RegClass.AGPR}
-    return {s.index + n for s in spans for n in range(s.count)}
+    if d.accum_offset is not None and ctx.register_mode is None:
+        for found in clobbered(ctx.graphs, d.accum_offset):
+            name, twin = (f"{cls.value}{n}" for cls, n in (found.written, found.lost))
+            yield rule.at(
+                found.ins,
+                f"{name} is also {twin} (accum_offset {d.accum_offset}): this write replaces a value written "
+                f"under that name, and 0x{found.reader.pc:x} {found.reader.text} reads it",
+            )
 
 
 def _beyond(ctx: Context, rule: Rule, limits: dict[RegClass, tuple[int, str]]) -> Iterator[Finding | NoRule]:
@@ -46,7 +47,8 @@ def _beyond(ctx: Context, rule: Rule, limits: dict[RegClass, tuple[int, str]]) -
             limit = limits.get(span.cls)
             if limit is None or span.index + span.count <= limit[0]:
                 continue
-            if ctx.register_mode is not None and span.cls in LANES:
+            # an index (s_set_gpr_idx_on) is only ever added: a number beyond the grant stays beyond it
+            if ins.index in ctx.listing.unknown_vgprs and span.cls in LANES:
                 continue
             need = span.index + span.count
             yield rule.at(
@@ -55,20 +57,28 @@ def _beyond(ctx: Context, rule: Rule, limits: dict[RegClass, tuple[int, str]]) -
 
 
 def _alias(ctx: Context, rule: Rule) -> Iterator[Finding | NoRule]:
-    """VGPRs at or above accum_offset are the AGPRs under another name; harmless where none is named."""
+    """VGPRs at or above accum_offset are the AGPRs under another name; errors are :func:`_check`'s."""
     d = ctx.kernel.descriptor
     if d.accum_offset is None or ctx.register_mode is not None or d.vgpr_count <= d.accum_offset:
         return
-    if _agprs(ctx):
-        return
+    agprs = {
+        n for cls, n in registers(s for i in ctx.lines for s in (*i.reads, *i.writes)) if cls is RegClass.AGPR
+    }
     for ins in ctx.lines:
         for span in dict.fromkeys((*ins.reads, *ins.writes)):
             end = span.index + span.count
             if span.cls is RegClass.VGPR and d.accum_offset < end <= d.vgpr_count:
+                first = max(0, span.index - d.accum_offset)
+                twins = range(first, end - d.accum_offset)
+                shared = next((n for n in twins if n in agprs), None)
                 yield rule.at(
                     ins,
                     f"{names(span)} lies above accum_offset {d.accum_offset}: the register is also "
-                    f"a{max(0, span.index - d.accum_offset)}, which this kernel does not name",
+                    + (
+                        f"a{first}, which this kernel does not name"
+                        if shared is None
+                        else f"a{shared}, which this kernel names"
+                    ),
                 )
                 break
 
