@@ -44,8 +44,8 @@ def extra_passes(capture: Capture, records: Records) -> dict[int, int]:
 
 
 #: what a capture can say about LDS bank conflicts, in words that the views print
-FROM_ADDRESSES = "exact addresses (simulator)"
-FROM_COUNTERS = "counters of the whole unit, not by instruction"
+FROM_ADDRESSES = "from exact addresses (simulator)"
+FROM_COUNTERS = "from counters of the whole unit, not by instruction"
 ABSENT = "absent: a thread trace carries no addresses; run the kernel in the simulator for them"
 #: counters that count cycles lost to conflicts (rocprofiler-compute documentation)
 _COUNTERS = ("SQ_LDS_BANK_CONFLICT",)
@@ -80,7 +80,7 @@ def lds_conflicts(
     capture has no addresses; a conflict that a longer wait covers is charged
     nothing, so its ``exposed`` is 0.
     """
-    found, _ = evidence(capture)
+    found, counted = evidence(capture)
     lines = np.flatnonzero((code.cls & int(Cls.LDS)) != 0)
     lines = lines[np.isin(lines, records.line)]
     memory = _by_line(capture, records) if found == FROM_ADDRESSES else None
@@ -102,7 +102,7 @@ def lds_conflicts(
             ("unknown", exposure.unknown),
         ):  # fmt: skip
             row[name] = int(values[at].sum()) if memory is not None else None
-        rows.append(row | {"evidence": found})
+        rows.append(row | {"evidence": found if counted is None else f"{found}: {counted} cycles"})
     columns = ["line", "text", "hits", "bytes", "banks", "groups", *_FIGURES, "charged", "exposed", "hidden",
                "unknown", "evidence"]  # fmt: skip
     out = pd.DataFrame(rows, columns=columns)

@@ -15,6 +15,7 @@ from isaprof.attribution.counters import Group, Op, Simulated
 from isaprof.attribution.model import Cause
 from isaprof.attribution.rules import FETCH_SLOTS, LDS_DONE
 from isaprof.attribution.static import Cls
+from isaprof.attribution.vgpr_banks import static_extra
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -172,8 +173,37 @@ def _explain_instructions(
     until = np.minimum(at + taken.cycles, issue[r])
     out.add(r, until, CAUSE_CODE[Cause.ARBITRATION], taken.culprit)
     r, at = _left(r, until, issue)
+    until, behind = _bank_conflicts(ctx, r, at)
+    out.add(r, until, CAUSE_CODE[Cause.VGPR_CONFLICT], behind)
+    r, at = _left(r, until, issue)
     cold = _fetches(ctx, r, issue[r] - at)
     out.add(r[cold], issue[r[cold]], CAUSE_CODE[Cause.FETCH], -1)
+
+
+def _bank_conflicts(
+    ctx: Context, r: NDArray[np.int64], at: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(explained until, culprit line): behind an instruction whose sources share a VGPR bank.
+
+    A conflict of registers delays every execution alike, so it counts only
+    where the trace shows it: the line came at least twice, each time right
+    behind the same instruction, and each time at least the extra cycles of its
+    conflict are left without any other reason.
+    """
+    records = ctx.records
+    extra = static_extra(ctx.code)
+    none = np.full(len(r), -1, np.int64)
+    if not extra.any() or not len(r):
+        return at, none
+    line, n = records.line, len(ctx.code)
+    previous = np.full(len(records), -1, np.int64)
+    previous[1:] = np.where(records.is_first[1:], -1, line[:-1])
+    cost = np.where(previous >= 0, extra[np.maximum(previous, 0)], 0)
+    shown = (cost[r] > 0) & (ctx.issue[r] - at >= cost[r])
+    times = np.bincount(line, minlength=n)
+    steady = np.bincount(line[r[shown]], minlength=n) == times
+    good = shown & steady[line[r]] & (times[line[r]] >= 2)
+    return np.where(good, at + cost[r], at), np.where(good, previous[r], -1)
 
 
 def _left(

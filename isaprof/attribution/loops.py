@@ -171,7 +171,8 @@ def _split(g: _Given, member: NDArray[np.bool_], ran: Ints) -> dict[str, int]:
     np.maximum.at(high, s.w[inside], s.begin[inside] + s.cycles[inside])
     own = np.zeros(len(waves), np.int64)
     np.add.at(own, s.w[inside], s.cycles[inside])
-    ran = ran[own[ran] > 0]
+    nowhere = own == 0  # all its records lie outside the wave's life: the whole of it is prologue
+    low[nowhere] = high[nowhere] = waves.end[nowhere]
     prologue, epilogue = low[ran] - waves.begin[ran], waves.end[ran] - high[ran]
     return {
         "cycles": int(own[ran].sum()),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,9 +16,12 @@ if TYPE_CHECKING:
 
     from isaprof.attribution.records import Records
     from isaprof.attribution.static import StaticCode
+    from isaprof.isa.model import Instruction
 
     Ints = NDArray[np.int64]
 
+#: no instruction is longer, bytes
+_LONGEST = 24
 #: waves may start at so many different lines (several kernels) before the rest is left out
 MAX_ENTRIES = 64
 
@@ -48,7 +51,7 @@ class Regions:
 
 def find_regions(code: StaticCode, records: Records) -> Regions:
     """Control flow from the first line of every traced wave on."""
-    ins = code.instructions
+    ins = _sized(code.instructions)
     listing = Listing(code.table.name, ins, {}, {x.pc: i for i, x in enumerate(ins)})
     started = records.first[records.first < records.last]
     entries = np.unique(records.line[started]).tolist()[:MAX_ENTRIES]
@@ -72,6 +75,15 @@ def find_regions(code: StaticCode, records: Records) -> Regions:
             heads.update(head)
             latches.update(spans[b] for b in loop.latches)
     return Regions(_blocks(len(ins), reached, starts), *_loops(len(ins), found), indirect)
+
+
+def _sized(ins: Sequence[Instruction]) -> tuple[Instruction, ...]:
+    """``ins`` with sizes where the capture has no machine code: up to the next instruction."""
+    ends = [x.pc for x in ins[1:]] + [ins[-1].pc + 4 if ins else 0]
+    return tuple(
+        replace(x, size=end - x.pc) if x.size == 0 and 0 < end - x.pc <= _LONGEST else x
+        for x, end in zip(ins, ends, strict=True)
+    )
 
 
 def _blocks(n: int, reached: Iterable[int], starts: set[int]) -> Ints:

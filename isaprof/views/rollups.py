@@ -131,7 +131,7 @@ def _banks(by: str, frame: pd.DataFrame, count: int, console: Console) -> None:
         console.print(Text("no LDS access was executed" if by == "bank" else "no conflict of VGPR banks"))
         return
     if by == "bank":
-        console.print(Text(f"known from: {frame['evidence'].iloc[0]}", style="dim"))
+        console.print(Text(f"conflicts: {frame['evidence'].iloc[0]}", style="dim"))
     columns = _BANK_COLUMNS[by]
     titles = {"bank": "LDS bank conflicts", "vgpr-bank": "VGPR bank conflicts"}
     names = {"text": "instruction", "clash": "lanes in one bank" if by == "bank" else "clash"}

@@ -58,3 +58,34 @@ def check(capture: Capture, analysis: Analysis) -> None:
     assert ranks["lost"].is_monotonic_decreasing
     assert ((lines["heat"] >= 0) & (lines["heat"] <= 1)).all()
     assert np.issubdtype(s["cycles"].dtype, np.integer)
+
+
+def check_detail(analysis: Analysis) -> None:
+    """Exposed, hidden and unknown split stalls and waits exactly; every roll-up is a partition."""
+    detail = analysis.detail
+    assert detail is not None
+    lines, table = detail.lines, detail.exposure
+    assert (table[["exposed", "hidden", "unknown"]] >= 0).all(axis=None)
+    assert (table[["exposed", "hidden", "unknown"]].sum(axis=1) == table["cycles"]).all()
+    assert (lines["exposed"] + lines["hidden"] + lines["unknown"] == lines["wait"]).all()
+    assert (lines["stall_exposed"] + lines["stall_hidden"] + lines["stall_unknown"] == lines["stall"]).all()
+    parts = table.groupby(["part"])["cycles"].sum()
+    assert parts.get("stall", 0) == lines["stall"].sum()
+    assert parts.get("launch", 0) + parts.get("idle", 0) == lines["idle"].sum()
+    by_victim = detail.by("culprit").groupby("victim")[["exposed", "hidden", "unknown"]].sum()
+    assert by_victim.sum().sum() == table["cycles"].sum()
+    for name in ("source", "block", "kernel", "category", "se", "cu", "simd", "wave"):
+        frame = detail.by(name)
+        assert int(frame["cycles"].sum()) == analysis.total_cycles, name
+    causes = [str(c) for c in analysis.causes["cause"]]
+    time = detail.by("time")
+    assert not len(time) or int(time[causes].sum().sum()) == analysis.total_cycles
+    for wave, cycles in zip(analysis.waves["wave"], analysis.waves["cycles"], strict=True):
+        life = detail.life(int(wave), 7).drop(columns=["begin", "end"])
+        assert int(life.sum().sum()) == cycles
+    for row in detail.loops.itertuples():
+        if row.waves == len(analysis.waves):
+            whole = row.prologue + row.cycles + row.between + row.epilogue
+            assert whole == analysis.total_cycles
+    if len(detail.in_flight):
+        assert (detail.in_flight.groupby("se")["waves"].last() == 0).all()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from isaprof.attribution import analyse
 from isaprof.errors import BadInput
 from tests.attribution.build import Wave, capture
-from tests.attribution.invariants import check
+from tests.attribution.invariants import check, check_detail
 
 PROGRAMS = {
     "gfx950": (
@@ -80,6 +80,12 @@ def test_tidy_records_keep_amds_stall_and_idle(cap) -> None:
 @given(captures(tidy=False))
 def test_any_records_are_conserved(cap) -> None:
     check(cap, analyse(cap))
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.booleans().flatmap(lambda tidy: captures(tidy=tidy)))
+def test_the_split_and_every_roll_up_are_exact(cap) -> None:
+    check_detail(analyse(cap))
 
 
 def test_the_parts_of_a_plain_wave() -> None:

@@ -12,7 +12,7 @@ from isaprof.attribution import Analysis, analyse
 from isaprof.attribution.groups import explained_waits
 from isaprof.backends.recorded import open_recording
 from isaprof.capture.model import Capture
-from tests.attribution.invariants import check
+from tests.attribution.invariants import check, check_detail
 
 TRACES = [
     "sqtt/gfx1100/gemm_run0", "sqtt/gfx1100/sync_run0", "sqtt/gfx1100/plus_run0", "sqtt/gfx1100/empty_run0",
@@ -32,7 +32,9 @@ def read(folder: Path) -> tuple[Capture, Analysis]:
 
 @pytest.mark.parametrize("name", TRACES)
 def test_conservation_and_amds_definitions(data_dir: Path, name: str) -> None:
-    check(*read(data_dir / name))
+    cap, analysis = read(data_dir / name)
+    check(cap, analysis)
+    check_detail(analysis)
 
 
 @pytest.mark.parametrize("name", GEMMS)
