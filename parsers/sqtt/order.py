@@ -24,15 +24,12 @@ def in_order(waves: Spool, size: int = BLOCK) -> Iterator[Block]:
     """Blocks of waves, as (numbers in stream order, rows), in memory that does not depend on their number.
 
     Waves come in stream order, which is that of their begin but for those of the same cycle, and for those
-    that only an end was seen of: they began before the trace, at 0. Where a damaged clock ran backwards, all
-    are sorted at once.
+    that only an end was seen of: they began before the trace, at 0. Where the clock ran backwards, as in a
+    damaged trace or one put together of pieces, they are sorted in parts.
     """
     yield from _at_zero(waves, size)
     if not _ascending(waves, size):
-        numbers, rows = _later(0, waves.read(0, len(waves)))
-        order = _sorted(rows)
-        for i in range(0, len(order), size):
-            yield numbers[order[i : i + size]], rows[order[i : i + size]]
+        yield from _sorted_in_parts(waves, size)
         return
     kept_numbers, kept = np.zeros(0, np.int64), np.zeros(0, WAVE)
     for first, block in waves.blocks(size):
@@ -61,6 +58,30 @@ def traced_in_order(rows: Rows, first_wave: int = 0) -> Spool:
         out.append(made)
         first_wave += len(ids)
     return out
+
+
+def _sorted_in_parts(waves: Spool, size: int) -> Iterator[Block]:
+    """Those that begin after 0, in whatever order: first put into parts of about ``size`` by their begin."""
+    step = max(size // 256, 1)
+    sample = np.sort(np.concatenate([b["begin"][::step] for _, b in waves.blocks(size)]))
+    edges = np.unique(sample[max(size // step, 1) :: max(size // step, 1)])
+    parts = [Spool(TRACED) for _ in range(len(edges) + 1)]
+    for first, block in waves.blocks(size):
+        numbers, rows = _later(first, block)
+        made = np.zeros(len(rows), TRACED)
+        made["ident"] = numbers
+        for name in WAVE.names or ():
+            made[name] = rows[name]
+        part = np.searchsorted(edges, rows["begin"], side="right")
+        for k in np.unique(part).tolist():
+            parts[k].append(made[part == k])
+    for spool in parts:
+        found = spool.read(0, len(spool))
+        found = found[_sorted(found)]
+        out = np.zeros(len(found), WAVE)
+        for name in WAVE.names or ():
+            out[name] = found[name]
+        yield found["ident"].copy(), out
 
 
 def _sorted(rows: NDArray[Any]) -> NDArray[np.intp]:
