@@ -63,9 +63,9 @@ def traced_in_order(rows: Rows, first_wave: int = 0) -> Spool:
 def _sorted_in_parts(waves: Spool, size: int) -> Iterator[Block]:
     """Those that begin after 0, in whatever order: first put into parts of about ``size`` by their begin."""
     step = max(size // 256, 1)
-    sample = np.sort(np.concatenate([b["begin"][::step] for _, b in waves.blocks(size)]))
+    sample = np.sort(np.concatenate([b["begin"][::step].copy() for _, b in waves.blocks(size)]))
     edges = np.unique(sample[max(size // step, 1) :: max(size // step, 1)])
-    parts = [Spool(TRACED) for _ in range(len(edges) + 1)]
+    parts = [Spool(TRACED, 1) for _ in range(len(edges) + 1)]
     for first, block in waves.blocks(size):
         numbers, rows = _later(first, block)
         made = np.zeros(len(rows), TRACED)
@@ -116,9 +116,8 @@ def _at_zero(waves: Spool, size: int) -> Iterator[Block]:
         places.append(np.stack([unit, zero + first]))
         ends.append(rows["end"].copy())
         # one that was opened at 0 has more to tell
-        others += [
-            (int(n) + first, r) for n, r in zip(zero, rows, strict=True) if not r["flags"] & UNSTARTED_WAVE
-        ]
+        for k in np.flatnonzero(rows["flags"] & UNSTARTED_WAVE == 0).tolist():
+            others.append((int(zero[k]) + first, rows[k]))
     if not places:
         return
     unit, number = np.concatenate(places, axis=1)

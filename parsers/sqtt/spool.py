@@ -21,10 +21,10 @@ _NEAR = 1 << 12
 class Spool:
     """A growing table of rows of one dtype."""
 
-    def __init__(self, dtype: DTypeLike) -> None:
+    def __init__(self, dtype: DTypeLike, keep: int = IN_MEMORY) -> None:
         self.dtype = np.dtype(dtype)
         self.rows = 0
-        self._file: Any = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115
+        self._file: Any = tempfile.SpooledTemporaryFile(max_size=keep)  # noqa: SIM115
 
     def __len__(self) -> int:
         return self.rows
