@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from isaprof.attribution import Analysis, analyse
 from isaprof.attribution.groups import explained_waits
 from isaprof.attribution.model import CAUSES
@@ -40,6 +42,13 @@ def summary(name: str, a: Analysis) -> str:
     return f"| {name} | {len(a.waves)} | {a.total_cycles:,} | {unexplained} | {share} | {ambiguous} |"
 
 
+def exposure_row(name: str, a: Analysis) -> str:
+    assert a.detail is not None
+    sums = a.detail.exposure[["cycles", "exposed", "hidden", "unknown"]].sum()
+    amd = a.detail.reference[["hidden_idle", "hidden_stall"]].sum().sum()
+    return f"| {name} | " + " | ".join(f"{int(v):,}" for v in [*sums, amd]) + " |"
+
+
 def tables(data: Path) -> tuple[list[str], list[str]]:
     """The rows of both tables."""
     tops: list[str] = []
@@ -49,10 +58,11 @@ def tables(data: Path) -> tuple[list[str], list[str]]:
         raw = recording.read(recording.dispatches[0].number)
         a = analyse(Capture(raw.meta, raw.tables, raw.code_objects))
         tops += top_lines(name, a)
-        sums.append(summary(name, a))
+        sums += [summary(name, a), exposure_row(name, a)]
     return tops, sums
 
 
+@pytest.mark.slow
 def test_tables_of_real_captures_are_current(data_dir: Path) -> None:
     text = (ROOT / "docs" / "attribution.md").read_text(encoding="utf-8")
     tops, sums = tables(data_dir)
