@@ -130,6 +130,6 @@ def _at_zero(waves: Spool, size: int) -> Iterator[Block]:
         out["cu"], out["simd"], out["slot"] = unit[part] >> 16, unit[part] >> 8 & 0xFF, unit[part] & 0xFF
         out["end"], out["flags"] = end[part], UNSTARTED_WAVE | END_SEEN
         out["entry"] = out["threads"] = out["dispatch"] = -1
-        for k in np.flatnonzero(np.isin(number[part], list(full))) if full else ():
-            out[k] = full[int(number[part][k])]
+        for place in np.flatnonzero(np.isin(number[part], list(full))).tolist() if full else ():
+            out[place] = full[int(number[part][place])]
         yield number[part], out
