@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from os import PathLike
-from pathlib import Path
 from typing import NamedTuple
 
 from isaprof.asm import facts
 from isaprof.asm.facts import BuildFacts, build_facts
 from isaprof.errors import BadInput, EnvironmentProblem
+from isaprof.files import read_bytes
 from isaprof.isa import llvm
 from isaprof.isa.process import Completed, Running
 
@@ -73,7 +73,7 @@ def _wait(running: Running, path: str | PathLike[str] | None) -> Completed:
     except EnvironmentProblem as e:
         if e.kind not in ("tool_memory", "tool_output", "tool_timeout"):
             raise
-        hint = "look for a .fill, .space, .org or .rept with a large count"
+        hint = "look for a large .fill, .space, .org or .rept; a .macro or .include that contains itself"
         raise BadInput(e.message, path=path, hint=hint, kind=e.kind) from None
 
 
@@ -93,10 +93,14 @@ def assemble_text(source: str, path: str | PathLike[str] | None = None) -> bytes
 
 def assemble_file(path: str | PathLike[str]) -> bytes:
     """Code object made from the source file ``path``; errors as for :func:`assemble_text`."""
+    return assemble_text(read_text(path), path)
+
+
+def read_text(path: str | PathLike[str]) -> str:
+    """The source in a file, without byte order mark, lines ended by LF; BadInput where it is no text."""
+    data = read_bytes(path)
     try:
-        source = Path(path).read_text()
-    except OSError as e:
-        raise BadInput(f"cannot read: {e.strerror or e}", path=path, kind="unreadable") from None
+        return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as e:
         binary = e.object.startswith(b"\x7fELF")
         what = "a code object" if binary else f"no UTF-8 text (byte {e.object[e.start]:#04x})"
@@ -107,4 +111,3 @@ def assemble_file(path: str | PathLike[str]) -> bytes:
             kind="not_text",
             hint=f"isaprof disasm {path} -o KERNEL.s" if binary else None,
         ) from None
-    return assemble_text(source, path)

@@ -40,6 +40,8 @@ def _files(root: Path) -> Iterator[Path]:
 
 
 def _head(path: Path) -> bytes:
+    if not path.is_file():  # opening a pipe waits for ever; who reads it later says what it is
+        return b""
     try:
         with path.open("rb") as f:
             return f.read(64)

@@ -19,17 +19,18 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object about the result.")] = False,
 ) -> None:
     """Assemble and link a source for the target that it names."""
-    from isaprof.asm import assemble_file
+    from isaprof.asm.assemble import assemble_text, read_text
     from isaprof.asm.facts import build_facts
     from isaprof.codeobj.elf import CodeObject
     from isaprof.codeobj.metadata import kernel_entries
     from isaprof.files import write_new
 
-    data = assemble_file(source)
+    text = read_text(source)
+    data = assemble_text(text, source)
     out = output or source.with_suffix(".co")
     write_new(out, data, force=force)
     # the source names the target where the file (a minimal ELF) does not
-    co = CodeObject.from_bytes(data, path=out, arch=build_facts(source.read_text(), source).mcpu)
+    co = CodeObject.from_bytes(data, path=out, arch=build_facts(text, source).mcpu)
     whole = {k.symbol for k in co.kernels}
     for symbol in (e.get(".symbol") for e in kernel_entries(co.metadata)):
         if symbol not in whole:
