@@ -16,7 +16,7 @@ from isaprof.asm.facts import BuildFacts, build_facts
 from isaprof.errors import BadInput, EnvironmentProblem
 from isaprof.files import read_bytes
 from isaprof.isa import llvm
-from isaprof.isa.process import Completed, Running
+from isaprof.isa.process import Completed, Running, prepare
 
 __all__ = [
     "AssemblyErrors",
@@ -39,15 +39,22 @@ class AssemblyErrors(NamedTuple):
 
 
 def to_object(
-    source: str, name: str = "input.s", meanwhile: Callable[[], object] | None = None
+    source: str,
+    name: str = "input.s",
+    meanwhile: Callable[[], object] | None = None,
+    *,
+    will_link: bool = False,
 ) -> bytes | AssemblyErrors:
     """The relocatable object of ``source``, its facts carried out; or what is wrong with the source.
 
-    ``meanwhile`` is called while the assembler runs. BadInput where the source
+    ``meanwhile`` is called while the assembler runs; with ``will_link`` the linker
+    loads then too, and the caller ends with :func:`isaprof.isa.process.forget`. BadInput where the source
     needs more memory, output or time than an assembler may take.
     """
     want = build_facts(source, name)
     running = llvm.start_mc(llvm.find_tools(want.mcpu), facts.expand_bits(source), want.mcpu, want.mattr)
+    if will_link:
+        prepare(llvm.lld_words(llvm.find_tools(want.mcpu), *want.link_options))
     if meanwhile is not None:
         meanwhile()
     done = _wait(running, name)

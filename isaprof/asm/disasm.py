@@ -22,6 +22,7 @@ from isaprof.asm.names import Names, absolute_and_undefined, quote
 from isaprof.asm.text_section import Writer, symbolic, write_text
 from isaprof.codeobj.elf import CodeObject
 from isaprof.errors import BadInput
+from isaprof.isa.process import forget
 
 if TYPE_CHECKING:
     from isaprof.asm.start import Started
@@ -163,4 +164,6 @@ def finish(
         if e.path is None and path is not None:
             raise BadInput(e.message, path=path, hint=e.hint, offset=e.offset, kind=e.kind) from None
         raise
+    finally:
+        forget()
     return settled._replace(kernels=tuple(k.name for k in co.kernels))

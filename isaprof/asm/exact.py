@@ -60,7 +60,7 @@ def settle(draft: Draft, meanwhile: Callable[[], object] | None = None) -> Disas
             written = _again(draft, written, before, how)
         before = how
         text = "\n".join(written.lines)
-        made = to_object(text, meanwhile=None if tried else meanwhile)
+        made = to_object(text, meanwhile=None if tried else meanwhile, will_link=True)
         if isinstance(made, AssemblyErrors):
             how = _after_errors(draft, written, how, made)
             continue

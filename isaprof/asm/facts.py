@@ -85,13 +85,10 @@ def build_facts(source: str, path: str | PathLike[str] | None = None) -> BuildFa
             hint='begin the file with: .amdgcn_target "amdgcn-amd-amdhsa--gfx942" (your GPU)',
             kind="no_target",
         )
-    features = [] if target_id is None else target_id.split(":")[1:]
-    attrs = [said.get("mattr", llvm.default_mattr(mcpu))]
-    attrs += [f"{f[-1]}{f[:-1]}" for f in features if f[-1:] in "+-" and len(f) > 1]
     links = said.get("link", "").split()
     return BuildFacts(
         mcpu,
-        ",".join(a for a in attrs if a),
+        llvm.mc_features(said.get("mattr", llvm.default_mattr(mcpu)), target_id),
         target_id,
         _number(said, "abi_version", 0xFF, path),
         _number(said, "e_flags", 0xFFFFFFFF, path),

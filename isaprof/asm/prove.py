@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from isaprof.asm.start import Started
 from isaprof.errors import IsaprofError
 from isaprof.files import content
+from isaprof.isa import llvm
+from isaprof.isa.process import forget, prepare
 
 if TYPE_CHECKING:
     from isaprof.asm.compare import Outcome
@@ -83,6 +85,17 @@ def prove(data: bytes, *, path: str, arch: str | None = None) -> Proof:
     """Round trip of one object; errors as of :func:`~isaprof.asm.disassemble_object`."""
     # what is not needed to start llvm-objdump is loaded while it runs
     started = Started(data, path, arch)
+    try:
+        return _prove(started, path, arch)
+    finally:
+        forget()
+
+
+def _prove(started: Started, path: str, arch: str | None) -> Proof:
+    # llvm-mc loads while llvm-objdump is at work
+    target = started.co.arch
+    features = llvm.mc_features(llvm.default_mattr(target), started.co.target_id)
+    prepare(llvm.mc_words(llvm.find_tools(target), target, features))
     from isaprof.asm.disasm import finish
     from isaprof.asm.layout import function_starts, read_layout
 

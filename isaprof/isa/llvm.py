@@ -214,16 +214,32 @@ def _made(tool: str, done: Completed, kind: str) -> bytes:
 
 def start_mc(tools: Tools, source: str, arch: str, mattr: str, *options: str) -> Running:
     """Start llvm-mc on ``source``; the relocatable object is its output."""
+    return launch(mc_words(tools, arch, mattr, *options), source)
+
+
+def mc_words(tools: Tools, arch: str, mattr: str, *options: str) -> list[str | Path]:
+    """The command of :func:`start_mc`."""
     argv: list[str | Path] = [tools.mc, f"--triple={TRIPLE}", f"--mcpu={arch}", "--filetype=obj"]
     if mattr:
         argv.append(f"--mattr={mattr}")
-    return launch([*argv, *options, "-o", "-", "-"], source)
+    return [*argv, *options, "-o", "-", "-"]
+
+
+def mc_features(mattr: str, target_id: str | None) -> str:
+    """What llvm-mc is told of the target beside its name: ``mattr``, and the settings of the target id."""
+    features = [] if target_id is None else target_id.split(":")[1:]
+    attrs = [mattr, *(f"{f[-1]}{f[:-1]}" for f in features if f[-1:] in "+-" and len(f) > 1)]
+    return ",".join(a for a in attrs if a)
 
 
 def start_lld(tools: Tools, obj: bytes, *options: str) -> Running:
     """Start ld.lld on one relocatable object; the linked file is its output."""
-    # one small input: threads cost more than they save
-    return launch([tools.linker(), "--threads=1", *options, "-o", "-", "/dev/stdin"], obj)
+    return launch(lld_words(tools, *options), obj)
+
+
+def lld_words(tools: Tools, *options: str) -> list[str | Path]:
+    """The command of :func:`start_lld`. One small input: threads cost more than they save."""
+    return [tools.linker(), "--threads=1", *options, "-o", "-", "/dev/stdin"]
 
 
 def default_mattr(arch: str) -> str:

@@ -40,7 +40,7 @@ class Completed(NamedTuple):
 class Running:
     """A tool that was started; :meth:`wait` has to be called once (``kill`` otherwise)."""
 
-    def __init__(self, name: str, pid: int, files: tuple[int, int, int]) -> None:
+    def __init__(self, name: str, pid: int, files: tuple[int, ...]) -> None:
         self.name = name
         self._pid = pid
         self._files = files
@@ -59,7 +59,7 @@ class Running:
         _, status, used = os.wait4(self._pid, 0)
         code = os.waitstatus_to_exitcode(status)
         try:
-            output, said = (os.pread(f, os.fstat(f).st_size, 0) for f in self._files[1:])
+            output, said = (os.pread(f, os.fstat(f).st_size, 0) for f in self._files[-2:])
         finally:
             self._close()
         done = Completed(code, output, said.decode("utf-8", "replace"))
@@ -80,6 +80,15 @@ class Running:
                 f"{self.name} needed more than {room >> 20} MiB of memory and was stopped",
                 kind="tool_memory",
             )
+
+    def restart(self) -> None:
+        """Count its time from now."""
+        self._begun = time.monotonic()
+
+    def close_input(self) -> None:
+        """Let go of the end of a pipe that the tool reads: else nobody notices when the tool is gone."""
+        os.close(self._files[0])
+        self._files = self._files[-2:]
 
     def kill(self) -> None:
         """Stop it and forget its output."""
@@ -112,11 +121,25 @@ class Running:
 def start(argv: Sequence[str | os.PathLike[str]], stdin: bytes = b"") -> Running:
     """Start a tool given by its path; it reads ``stdin``. EnvironmentProblem where it cannot be started."""
     args = [os.fspath(a) for a in argv]
-    files: list[int] = []
+    if (ready := _ready.pop(tuple(args), None)) is not None:
+        return ready.give(stdin)
+    source = _scratch()
     try:
-        for _ in range(3):
+        _write(source, stdin)
+    except BaseException as e:
+        os.close(source)
+        if isinstance(e, OSError):
+            raise EnvironmentProblem(f"cannot run {args[0]}: {e.strerror or e}") from None
+        raise
+    return _spawn(args, source)
+
+
+def _spawn(args: list[str], stdin: int) -> Running:
+    """The tool with ``stdin`` (a file that is closed with the rest) and memory files for what it writes."""
+    files = [stdin]
+    try:
+        for _ in range(2):
             files.append(_scratch())
-        _write(files[0], stdin)
         move = [(os.POSIX_SPAWN_DUP2, f, n) for n, f in enumerate(files)]
         pid = os.posix_spawn(args[0], args, os.environ, file_actions=move)
     except BaseException as e:
@@ -128,6 +151,58 @@ def start(argv: Sequence[str | os.PathLike[str]], stdin: bytes = b"") -> Running
         raise
     _limit(pid)
     return Running(args[0], pid, (files[0], files[1], files[2]))
+
+
+class _Ready(NamedTuple):
+    """A tool that waits for its input: LLVM's tools take 10 ms to load, whatever they then do."""
+
+    running: Running
+    input: int
+
+    def give(self, stdin: bytes) -> Running:
+        view = memoryview(stdin)
+        try:
+            while view:
+                view = view[os.write(self.input, view) :]
+        except BrokenPipeError:
+            pass  # it ended; its exit code and message say why
+        finally:
+            os.close(self.input)
+        self.running.restart()
+        return self.running
+
+
+_ready: dict[tuple[str, ...], _Ready] = {}
+
+
+def prepare(argv: Sequence[str | os.PathLike[str]]) -> None:
+    """Have a tool load while isaprof works on; :func:`start` with the same words then finds it waiting.
+
+    For a caller that is about to need it, and calls :func:`forget` at the end.
+    """
+    args = [os.fspath(a) for a in argv]
+    if tuple(args) in _ready:
+        return
+    theirs, ours = os.pipe()
+    if theirs <= 2 or ours <= 2:  # isaprof itself was started with a closed standard stream
+        os.close(theirs)
+        os.close(ours)
+        return
+    try:
+        running = _spawn(args, theirs)
+    except EnvironmentProblem:  # the start itself will say what is wrong
+        os.close(ours)
+        return
+    running.close_input()
+    _ready[tuple(args)] = _Ready(running, ours)
+
+
+def forget() -> None:
+    """End the tools that were prepared and not needed."""
+    while _ready:
+        _, ready = _ready.popitem()
+        os.close(ready.input)
+        ready.running.kill()
 
 
 def _signal(name: str) -> int:
