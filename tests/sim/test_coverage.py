@@ -26,7 +26,7 @@ FILES = {"gfx942": 728, "gfx950": 733, "gfx1250": 38}
 
 
 def judged(arch: str) -> dict[str, tuple[str, str]]:
-    texts = [t for t in SAMPLES[arch].splitlines() if t]
+    texts = SAMPLES[arch]
     listing = listing_from_texts(arch, texts)
     judge = coverage.Judge(listing, arch, coverage.library())
     lanes = 64 if arch.startswith("gfx9") else 32
