@@ -126,6 +126,13 @@ def _object(capture: Capture) -> CodeObjectRef:
     code = capture.code.set_index("line")["codeobj"]
     lines = capture.insts["line"].dropna().astype("int64")
     used = Counter(code.reindex(lines.unique()).dropna().astype("int64").tolist())
+    if not used:
+        raise BadInput(
+            "no instruction was traced, so there is nothing to replay",
+            path=capture.path,
+            kind="no_path",
+            hint="isaprof show CAPTURE   says where the waves ran",
+        )
     refs = {r.id: r for r in capture.code_objects}
     for number, _ in used.most_common():
         if number in refs and refs[number].data:

@@ -36,6 +36,17 @@ def read_tables(paths: Sequence[Path]) -> dict[str, Calibration]:
     return out
 
 
+def for_arch(tables: Mapping[str, Calibration], arch: str) -> Calibration | None:
+    """The table for ``arch``, None where none was given; UsageError where all are for other architectures."""
+    if tables and arch not in tables:
+        raise UsageError(
+            f"the calibration is for {', '.join(sorted(tables))}, the capture for {arch}",
+            kind="other_architecture",
+            hint=f"isaprof calibrate TRACE... -o TABLE.toml   with traces of {arch}",
+        )
+    return tables.get(arch)
+
+
 def read_table(path: Path) -> tuple[str, Calibration]:
     """(architecture, table). Raises BadInput for anything that is no calibration table."""
     try:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from isaprof.accuracy.measure import Agreement, agreement
 from isaprof.accuracy.recording import Recording, read
 from isaprof.accuracy.replay import Addresses, execute
 from isaprof.accuracy.replay import replay as replay_waves
+from isaprof.accuracy.tables import for_arch
 from isaprof.errors import BadInput, IsaprofError, UsageError
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class Outcome:
     name: str
     agreement: Agreement | None
     problem: str = ""
+    hint: str | None = None
 
 
 def validate(
@@ -82,21 +84,42 @@ def _launch(recording: Recording, launch: Path | None, shape: str | None) -> Res
     from isaprof.launch import find
 
     recorded = recording.capture.meta.get("launch") or {}
-    if launch is None and (origin := recorded.get("launch_file")) and Path(str(origin)).is_file():
-        launch = Path(str(origin))
+    said = launch
+    if launch is None:
+        launch = _recorded_file(recording, recorded)
     if shape is None and isinstance(recorded.get("shape"), dict):
         shape = ",".join(f"{axis}={n}" for axis, n in recorded["shape"].items())
     file = find(recording.kernel, recording.co, None, launch)
     resolved = file.resolve(shape, seed=recorded.get("seed"))
+    operands = [(o["name"], o["dtype"]) for o in resolved.describe()["operands"]]
+    theirs = [(o.get("name"), o.get("dtype")) for o in recorded.get("operands") or ()]
+    if said is None and theirs and operands != theirs:
+        raise UsageError(
+            f"{file.origin} is not the launch file that the capture was made with",
+            kind="other_launch",
+            hint="--launch FILE",
+        )
     for name, ours in (("grid", resolved.grid), ("workgroup", resolved.workgroup)):
-        theirs = recorded.get(name)
-        if theirs is not None and tuple(theirs) != tuple(ours):
+        known = recorded.get(name)
+        if known is not None and tuple(known) != tuple(ours):
             raise UsageError(
-                f"{file.origin} gives {name} {_dims(ours)}, the trace has {_dims(theirs)}",
+                f"{file.origin} gives {name} {_dims(ours)}, the trace has {_dims(known)}",
                 kind="other_shape",
                 hint="--shape with the recorded shape",
             )
     return resolved
+
+
+def _recorded_file(recording: Recording, recorded: dict[str, Any]) -> Path | None:
+    """The launch file that a simulated capture names, where it lies here or beside the capture."""
+    origin = Path(str(recorded.get("launch_file") or ""))
+    if not origin.name or str(origin).startswith("builtin:"):
+        return None
+    beside = [] if recording.capture.path is None else [recording.capture.path.parent]
+    for folder in (Path(), *beside):
+        if (folder / origin).is_file():
+            return folder / origin
+    return None
 
 
 def _dims(values: Sequence[int]) -> str:
@@ -109,10 +132,14 @@ def collect(paths: Sequence[Path]) -> Iterator[tuple[str, Capture | IsaprofError
     Raises BadInput where a path holds none at all.
     """
     for path in paths:
+        if not path.exists():
+            raise BadInput("no such file or directory", path=path, kind="not_found", hint=f"ls {path.parent}")
         found = list(_below(path, _DEPTH))
         if not found:
             raise BadInput(
-                "no capture and no trace folder here",
+                "no capture and no trace folder here"
+                if path.is_dir()
+                else "is a file; a capture is a folder",
                 path=path,
                 kind="no_trace",
                 hint="isaprof doctor DIR   says what is wrong with a trace folder",
@@ -198,10 +225,10 @@ def validate_all(
     """:func:`validate` for everything :func:`collect` finds; what cannot be replayed says why."""
     for name, item in collect(paths):
         if isinstance(item, IsaprofError):
-            yield Outcome(name, None, item.message)
+            yield Outcome(name, None, item.message, item.hint)
             continue
         try:
-            table = (calibrations or {}).get(item.arch)
+            table = for_arch(calibrations or {}, item.arch)
             yield Outcome(name, validate(item, launch=launch, shape=shape, calibration=table))
         except IsaprofError as e:
-            yield Outcome(name, None, e.message)
+            yield Outcome(name, None, e.message, e.hint)

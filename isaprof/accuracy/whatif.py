@@ -55,6 +55,7 @@ class WhatIf:
     addresses: int  #: waves with executed addresses
     recorded_cycles: int  #: wave cycles of the capture itself
     provenance: str  #: of the capture
+    calibration: str
     notes: tuple[str, ...] = ()
 
     @property
@@ -99,6 +100,7 @@ def whatif(
         first[0].matched,
         int((traced["end"] - traced["begin"]).sum()),
         recording.capture.provenance.value,
+        start.id,
         tuple(notes),
     )
 
@@ -139,7 +141,11 @@ def drop(recording: Recording, line: int) -> Edit:
     """The instruction at listing index ``line`` does not exist. UsageError for a branch or the end."""
     i = _instruction(recording, line)
     if i.is_branch or i.base.startswith(("s_endpgm", "s_setpc", "s_swappc")):
-        raise UsageError(f"{i.text} decides the path; it cannot be dropped", kind="bad_edit")
+        raise UsageError(
+            f"{i.text} decides the path; it cannot be dropped",
+            kind="bad_edit",
+            hint="edit the source and compare: isaprof ab A.co B.co",
+        )
 
     def path(old: Path) -> Path:
         return _rebuilt(old, [s for s, at in enumerate(old.lines) if at != line])
@@ -149,16 +155,24 @@ def drop(recording: Recording, line: int) -> Edit:
 
 def move(recording: Recording, line: int, before: int) -> Edit:
     """The instruction at ``line`` stands before ``before``. UsageError where a branch lies between."""
-    i, other = _instruction(recording, line), _instruction(recording, before)
+    _, other = _instruction(recording, line), _instruction(recording, before)
     low, high = min(line, before), max(line, before)
     code = recording.listing.instructions
     targets = {c.target for c in code if c.target is not None}
     for c in code[low : high + 1]:
         inside = c.index not in (low, high)
         if (c.is_branch and c is not other) or c.base.startswith(("s_endpgm", "s_setpc", "s_swappc")):
-            raise UsageError(f"{c.text} lies between line {i.index} and line {before}", kind="bad_edit")
+            raise UsageError(
+                f"{c.text} lies between line {_shown(recording, line)} and line {_shown(recording, before)}",
+                kind="bad_edit",
+                hint="choose a line of the same basic block: isaprof show CAPTURE --by block",
+            )
         if c.pc in targets and (inside or c.index == high):
-            raise UsageError(f"a branch comes in at {c.pc:#x} between the two lines", kind="bad_edit")
+            raise UsageError(
+                f"a branch comes in at {c.pc:#x} between the two lines",
+                kind="bad_edit",
+                hint="choose a line of the same basic block: isaprof show CAPTURE --by block",
+            )
 
     def path(old: Path) -> Path:
         order: list[int] = []
@@ -198,17 +212,27 @@ def wait(recording: Recording, line: int, counts: dict[str, int]) -> Edit:
     known = dict(i.waits)
     if not known:
         raise UsageError(
-            f"line {line}, {i.text}, is no wait", kind="bad_edit", hint="isaprof show CAPTURE --all"
+            f"line {_shown(recording, line)}, {i.text}, is no wait",
+            kind="bad_edit",
+            hint="isaprof show CAPTURE --all   lists the instructions",
         )
     if set(counts) == {""} and len(known) == 1:
         counts = {next(iter(known)): counts[""]}
     if unknown := set(counts) - set(known):
         what = ", ".join(sorted(u or "a number without a counter" for u in unknown))
         raise UsageError(
-            f"line {line}, {i.text}, waits on {', '.join(known)}, not on {what}",
+            f"line {_shown(recording, line)}, {i.text}, waits on {', '.join(known)}, not on {what}",
             kind="bad_edit",
             hint=f"--wait {next(iter(known))}=N",
         )
+    most: dict[str, int] = recording.table["counter_max"]
+    for counter, n in counts.items():
+        if n > most[counter]:
+            raise UsageError(
+                f"{counter} counts to {most[counter]} on {recording.capture.arch}; {n} cannot be written",
+                kind="bad_edit",
+                hint=f"--wait {counter}={most[counter]}   is no wait at all",
+            )
     changed = replace(i, waits=tuple({**known, **counts}.items()))
     return Edit(listing=_with(recording.listing, changed))
 
@@ -219,7 +243,11 @@ def no_conflict(recording: Recording, lines: Sequence[int]) -> Edit:
     for n in lines:
         i = _instruction(recording, n)
         if i.mem is None or i.mem.space is not Space.LDS:
-            raise UsageError(f"line {n}, {i.text}, is no LDS access", kind="bad_edit")
+            raise UsageError(
+                f"line {_shown(recording, n)}, {i.text}, is no LDS access",
+                kind="bad_edit",
+                hint="isaprof show CAPTURE --by bank   lists those whose banks conflict",
+            )
     chosen = lines or [i.index for i in code if i.mem is not None and i.mem.space is Space.LDS]
     return Edit(no_conflict=frozenset(chosen))
 
@@ -231,11 +259,16 @@ def _instruction(recording: Recording, line: int) -> Instruction:
     walked = any(line in w.path.lines for u in recording.units for g in u.groups for w in g if w.path)
     if not walked:
         raise UsageError(
-            f"no traced wave came by line {line}, {code[line].text}: its edit changes nothing",
+            f"no wave came by line {_shown(recording, line)}, {code[line].text}: an edit changes nothing",
             kind="bad_edit",
             hint="isaprof show CAPTURE --all   shows the lines with hits",
         )
     return code[line]
+
+
+def _shown(recording: Recording, index: int) -> int:
+    """The number of a listing index in the capture, which is what the user sees."""
+    return recording.code_line.get(index, index)
 
 
 def _with(listing: Listing, changed: Instruction) -> Listing:

@@ -24,7 +24,7 @@ def command(
     force: Annotated[bool, typer.Option("--force", help="Replace an existing table.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
-    """Fit launch, cold-memory and drain costs of the timing model to hardware traces of one device.
+    """Fit launch, cold-memory, cold-code and drain costs of the model to hardware traces of one device.
 
     Use other traces to judge the result: isaprof validate OTHER --calibration TABLE.toml
     """
@@ -50,7 +50,12 @@ def command(
             print(f"isaprof: note: {label}: {note}", file=sys.stderr)
         prepared.append((label, recording, addresses))
     if not prepared:
-        raise BadInput("no trace that can be replayed", path=traces[0], kind="nothing_compared")
+        raise BadInput(
+            "no trace that can be replayed",
+            path=traces[0],
+            kind="nothing_compared",
+            hint="isaprof validate TRACE   says why of each",
+        )
     arch = prepared[0][1].capture.arch
     with Bar() as bar:
         _, facts, fits = calibrate(prepared, name or f"{arch}-{output.stem}", bar.update)

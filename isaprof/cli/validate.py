@@ -52,7 +52,7 @@ def command(
             "nothing could be compared: " + outcomes[0].problem,
             path=traces[0],
             kind="nothing_compared",
-            hint="isaprof doctor DIR   says what is wrong with a trace folder",
+            hint=outcomes[0].hint or "isaprof doctor DIR   says what is wrong with a trace folder",
         )
     if as_json:
         print(json.dumps(view.to_dict(outcomes)))

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from isaprof.accuracy.replay import Edit
 
 
+_WAIT = "--wait 2   or, where the instruction waits on several counters, --wait vmcnt=2,lgkmcnt=0"
+
+
 def command(
     capture: Annotated[Path, typer.Argument(metavar="CAPTURE", help="Capture directory (*.isaprof).")],
     line: Annotated[
@@ -39,22 +42,30 @@ def command(
 ) -> int:
     """Time recorded waves again under a virtual edit; print the change with an interval (modelled)."""
     import isaprof
-    from isaprof.accuracy.tables import read_tables
+    from isaprof.accuracy.tables import for_arch, read_tables
     from isaprof.accuracy.validate import prepare
     from isaprof.accuracy.whatif import whatif
     from isaprof.views import whatif as view
 
     chosen = [drop, move is not None, wait is not None, no_conflict]
     if sum(chosen) != 1:
-        raise UsageError("give exactly one of --drop, --move, --wait, --no-conflict", kind="bad_edit")
+        raise UsageError(
+            "give exactly one of --drop, --move, --wait, --no-conflict",
+            kind="bad_edit",
+            hint="isaprof whatif CAPTURE --line L --drop",
+        )
     if line is None and not no_conflict:
-        raise UsageError("--line says which instruction is edited", kind="bad_edit")
+        raise UsageError(
+            "--line says which instruction is edited",
+            kind="bad_edit",
+            hint="isaprof show CAPTURE --all   numbers them",
+        )
     opened = isaprof.open(capture)
-    tables = read_tables([calibration] if calibration else [])
+    table = for_arch(read_tables([calibration] if calibration else []), opened.arch)
     recording, addresses, notes = prepare(opened, launch=launch, shape=shape)
     index = None if line is None else _index(recording, line)
     edit, title = _edit(recording, index, drop=drop, move=move, wait=wait)
-    result = whatif(recording, addresses, edit, title, calibration=tables.get(opened.arch), notes=notes)
+    result = whatif(recording, addresses, edit, title, calibration=table, notes=notes)
     print(json.dumps(view.to_dict(result)) if as_json else view.text(result))
     return ExitCode.OK
 
@@ -94,6 +105,10 @@ def _counts(text: str) -> dict[str, int]:
     for part in text.split(","):
         name, equals, value = part.rpartition("=")
         if not value.strip().isdecimal() or (equals and not name.strip()) or len(value) > 6:
-            raise UsageError(f"--wait {text!r}: expected a count, or COUNTER=COUNT", kind="bad_edit")
+            raise UsageError(
+                f"--wait {text!r}: expected a count, or COUNTER=COUNT", kind="bad_edit", hint=_WAIT
+            )
+        if name.strip() in out:
+            raise UsageError(f"--wait {text!r} gives one counter twice", kind="bad_edit", hint=_WAIT)
         out[name.strip()] = int(value)
     return out

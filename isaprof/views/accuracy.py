@@ -49,7 +49,7 @@ def _waves(a: Agreement) -> str:
     known = (
         "all with executed addresses" if a.addresses == a.waves else f"{a.addresses} with executed addresses"
     )
-    return f"{a.waves} waves ({known})"
+    return f"{a.waves} wave{'s' if a.waves != 1 else ''} ({known})"
 
 
 def _gap_sentence(a: Agreement) -> str:

@@ -18,7 +18,7 @@ def text(w: WhatIf) -> str:
         f"{_signed(w.low, before)} to {_signed(w.high, before)})  modelled",
         f"  span         {begun:,} -> {ended:,}  ({_signed(ended - begun, begun)})  modelled",
         f"  {w.waves} waves, {w.addresses} with executed addresses; the capture's own cycles: "
-        f"{w.recorded_cycles:,} {w.provenance}",
+        f"{w.recorded_cycles:,} {w.provenance}; calibration {w.calibration}",
         "  interval: " + "; ".join(f"{name} {change:+,}" for name, change in w.variants),
         "  whether the edit is legal is not judged here: isaprof lint, isaprof apply",
     ]
@@ -39,6 +39,7 @@ def to_dict(w: WhatIf) -> dict[str, Any]:
         "interval": {"low": w.low, "high": w.high},
         "variants": [{"name": n, "change": c} for n, c in w.variants],
         "span": {"before": w.span[0], "after": w.span[1]},
+        "calibration": w.calibration,
         "waves": w.waves,
         "waves_with_addresses": w.addresses,
         "capture": {"wave_cycles": w.recorded_cycles, "provenance": w.provenance},

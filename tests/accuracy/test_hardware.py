@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from isaprof import cli
+from isaprof.accuracy.tables import to_toml
+from isaprof.arch.table import Fact
 
 TRACES = {  # least share of warm gaps within the tolerance, largest error of their sum
     "sqtt/gfx1100/gemm_run0": (0.85, 0.05),
@@ -95,3 +97,12 @@ def test_what_cannot_be_compared_says_why(data_dir: Path, tmp_path: Path, capsys
         cli.main(["validate", str(tmp_path)])
     assert e.value.code == 3
     assert "no capture and no trace folder" in capsys.readouterr().err
+
+
+def test_a_calibration_for_another_architecture_is_refused(data_dir: Path, tmp_path: Path, capsys) -> None:
+    table = tmp_path / "t.toml"
+    table.write_text(to_toml("gfx950", "other", {"smem_cold": Fact(1, "cycles", "s", "M")}))
+    with pytest.raises(SystemExit) as e:
+        cli.main(["validate", str(data_dir / "sqtt/gfx1100/gemm_run0"), "--calibration", str(table)])
+    assert e.value.code == 3
+    assert "the calibration is for gfx950, the capture for gfx1100" in capsys.readouterr().err

@@ -126,6 +126,8 @@ class TestEdits:
             edits.wait(recording, add, {"": 1})
         with pytest.raises(UsageError, match="waits on vmcnt, not on lgkmcnt"):
             edits.wait(recording, line_of(recording, "s_waitcnt vmcnt(0)"), {"lgkmcnt": 1})
+        with pytest.raises(UsageError, match="counts to 63"):
+            edits.wait(recording, line_of(recording, "s_waitcnt vmcnt(0)"), {"vmcnt": 64})
         with pytest.raises(UsageError, match="is no LDS access"):
             edits.no_conflict(recording, (add,))
         with pytest.raises(UsageError, match="does not exist"):
@@ -155,3 +157,21 @@ def test_without_conflicts_a_conflicting_kernel_is_faster(prepared: tuple[Record
         return
     answer = edits.whatif(recording, addresses, edits.no_conflict(recording, ()), "no conflicts")
     assert answer.change < 0
+
+
+def test_a_launch_file_of_the_same_name_is_not_taken(
+    relax: tuple[Recording, Addresses], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, samples_dir: Path
+) -> None:
+    """A capture names its launch file; another one of that name would give wrong addresses."""
+    capture = relax[0].capture
+    name = "waitcnt_relax.launch.toml"
+    launch = {**capture.meta["launch"], "launch_file": name}
+    monkeypatch.setitem(capture.meta, "launch", launch)
+    monkeypatch.chdir(tmp_path)
+    own = (samples_dir / "waitcnt_relax" / name).read_text()
+    Path(name).write_text(own)
+    assert prepare(capture)[2] == ()
+    Path(name).write_text(own.replace('"C"', '"D"'))
+    _, addresses, notes = prepare(capture)
+    assert "not the launch file that the capture was made with" in notes[0]
+    assert not addresses.by_path
