@@ -126,13 +126,18 @@ COLUMNS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
-@pytest.mark.parametrize("family", FAMILIES)
+#: what gfx942 has no shipped kernels of
+_GFX950_ONLY = ("f4gemm", "fmha_v3_fwd")
+
+
+@pytest.mark.parametrize(
+    ("arch", "family"),
+    [*(("gfx950", f) for f in FAMILIES), *(("gfx942", f) for f in FAMILIES if f not in _GFX950_ONLY)],
+)
 def test_every_row_of_the_manifests_is_described(data_dir: Path, arch: str, family: str) -> None:
     """Objects nobody has here are found too, with the numbers that their manifest states."""
     manifests = sorted((data_dir / "co" / arch / family).glob("*.csv"))
-    if not manifests:
-        pytest.skip(f"no {family} for {arch}")
+    assert manifests
     for row in csv.DictReader(manifests[0].read_text().splitlines()):
         file = described(row["knl_name"], f"aiter_{family}", arch)
         env = dict(file.bound)

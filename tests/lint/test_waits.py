@@ -137,8 +137,14 @@ def test_control_flow_through_a_register_is_no_verdict() -> None:
     assert "indirect_jump" in {u.topic for u in report.unjudged}
 
 
-def test_vgpr_msb_is_no_verdict() -> None:
+def test_vgpr_msb_is_followed() -> None:
     body = "	s_set_vgpr_msb 0x41\n	ds_load_b32 v1, v0\n	v_mov_b32 v2, v1"
+    assert "reads v257" in only(body, RULE, "gfx1250").message
+    assert of_rule(lint(body, "gfx1250"), "register-grant")
+
+
+def test_a_vgpr_msb_that_depends_on_the_path_is_no_verdict() -> None:
+    body = "	s_cbranch_scc1 other\n	s_set_vgpr_msb 0x41\nother:\n	ds_load_b32 v1, v0\n	v_mov_b32 v2, v1"
     report = lint(body, "gfx1250")
     assert not [f for f in report.findings if f.severity is Severity.ERROR]
     assert {"vgpr_msb"} <= {u.topic for u in report.unjudged}
