@@ -144,7 +144,7 @@ def test_vgpr_msb_is_followed() -> None:
 
 
 def test_a_vgpr_msb_that_depends_on_the_path_is_no_verdict() -> None:
-    body = "	s_cbranch_scc1 other\n	s_set_vgpr_msb 0x41\nother:\n	ds_load_b32 v1, v0\n	v_mov_b32 v2, v1"
+    body = "	s_cbranch_scc1 other\n	s_set_vgpr_msb 0x41\nother:\n	ds_load_b32 v1, v0\n	v_mov_b32 v2, v1"  # noqa: E501
     report = lint(body, "gfx1250")
     assert not [f for f in report.findings if f.severity is Severity.ERROR]
     assert {"vgpr_msb"} <= {u.topic for u in report.unjudged}
