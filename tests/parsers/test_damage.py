@@ -122,6 +122,18 @@ def test_real_traces_cut_anywhere(example: Path) -> None:
         assert bool(trace.cut_block) == bool((n - trace.header.start) % 32)
 
 
+@pytest.mark.slow
+def test_real_traces_cut_at_every_byte(example: Path) -> None:
+    """As above at every byte; of long traces the first 3000 bytes and the last 300."""
+    path = sorted(example.glob("*.sqtt"))[1]
+    good = path.read_bytes()
+    whole = columns(decode(good))[[0, 1, 3]]
+    for n in [*range(8, min(len(good), 3000)), *range(max(3000, len(good) - 300), len(good))]:
+        part = columns(decode(good[:n]))[[0, 1, 3]]
+        assert np.array_equal(part, whole[:, : part.shape[1]]), n
+        decode_engine(good[:n])
+
+
 @pytest.mark.parametrize("name", sorted(GENERATIONS))
 def test_a_cut_last_packet_is_reported_and_the_rest_kept(name: str) -> None:
     e = Encoder.start(name)
