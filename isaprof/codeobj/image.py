@@ -94,7 +94,13 @@ def _refuse_other_files(data: bytes, path: str | PathLike[str] | None) -> None:
         raise BadInput("LLVM bitcode, not a code object", path=path, kind="not_a_code_object")
     if not data.startswith(b"\x7fELF"):
         what = "empty file" if not data else "not an ELF file"
-        raise BadInput(f"{what}; an AMDGPU code object is needed", path=path, kind="not_elf")
+        text = path is not None and str(path).endswith((".s", ".S", ".asm"))
+        raise BadInput(
+            f"{what}; an AMDGPU code object is needed",
+            path=path,
+            kind="not_elf",
+            hint=f"isaprof asm {path} -o KERNEL.co" if text else "isaprof extract FILE --list",
+        )
     if len(data) < 64:
         raise BadInput(
             f"truncated: {len(data)} bytes, an ELF header has 64",

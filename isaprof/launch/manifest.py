@@ -46,7 +46,9 @@ def read(folder: Path) -> tuple[Row, ...]:
     Raises BadInput where there is none, or one lacks the two columns.
     """
     if not folder.is_dir():
-        raise BadInput("is no folder of code objects", path=folder, kind="not_found")
+        raise BadInput(
+            "is no folder of code objects", path=folder, kind="not_found", hint=f"ls {folder.parent}"
+        )
     rows: list[Row] = []
     files = sorted(folder.glob("*.csv"))
     for file in files:
@@ -55,7 +57,12 @@ def read(folder: Path) -> tuple[Row, ...]:
             raise BadInput(f"more than {MAX_ROWS} rows", path=file, kind="bad_manifest")
     if not rows:
         what = "no row in its manifests" if files else "no manifest (*.csv with knl_name and co_name)"
-        raise BadInput(f"{what}: nothing says which object serves what", path=folder, kind="no_manifest")
+        raise BadInput(
+            f"{what}: nothing says which object serves what",
+            path=folder,
+            kind="no_manifest",
+            hint=f"isaprof run {folder}/KERNEL.co --shape ...   runs one of its objects",
+        )
     return tuple(rows)
 
 
