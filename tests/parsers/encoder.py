@@ -25,6 +25,8 @@ class Encoder:
     bits: int = 0
     size: int = 0
     expected: list[tuple[str, int, dict[str, int]]] = field(default_factory=list)
+    recent: list[int] = field(default_factory=list)  # gfx1250: waves used last, newest first
+    base: int = 0  # gfx9: value of a TIMESTAMP at time 0
 
     @classmethod
     def start(cls, name: str, *, simd: int = 0, unit: int = 0, sa: int = 0, flags: int = 0) -> Encoder:
@@ -59,6 +61,52 @@ class Encoder:
             value |= v << lo
         self._put(value, p.bits)
         self.expected.append((kind, self.now, dict(fields)))
+        if kind == "INST" and fields["op"] in self.generation.prediction_ops:
+            self._use(fields["wave"])
+
+    def _use(self, wave: int) -> None:
+        self.recent = [wave, *(w for w in self.recent if w != wave)][:6]
+
+    def valu(self, time: int, wave: int) -> None:
+        """VALU_INST; where it names waves by their place among recent ones and cannot, an INST."""
+        if not self.generation.wave_prediction:
+            self.at(time, "VALU_INST", wave=wave)
+            return
+        step = time - self.now
+        place = self.recent.index(wave) if wave in self.recent else 5
+        if step == 0 or place == 5:
+            self.at(time, "INST", wave=wave, op=12)
+            return
+        first, most = ((0, 4), (4, 4), (8, 4), (12, 2), (14, 2))[place]
+        own = min(step, most)
+        self._advance(step - own)
+        self.now = time
+        self.packet("VALU_INST", wavetm=first + own - 1)
+        self._use(wave)
+
+    def first_reset(self, value: int) -> None:
+        """gfx9: the TIME_RESET and TIMESTAMP at a trace's begin; the clock then stands at 1016."""
+        self.now += 4 * 255 - 4
+        self.base = value
+        self.packet("MISC", 255, misc=1)
+        self.packet("TIMESTAMP", value=value + self.now)
+
+    def reset(self, time: int) -> int:
+        """gfx9: a TIME_RESET that moves the clock to ``time``, whatever its own step is.
+
+        The result is the value of the TIMESTAMP that has to follow, later.
+        """
+        self.now = time
+        self.packet("MISC", 255, misc=1)
+        return self.base + time
+
+    def loss(self, time: int) -> None:
+        """The mark of lost packets, at ``time``."""
+        if self.generation.version < 3:
+            self.at(time, "MISC", **({"misc": 2} if self.generation.name == "gfx9" else {"flags": 1}))
+            return
+        step, self.now = time - self.now, time
+        self.packet("TIMESTAMP", rt=0, pl=1, value=step)
 
     def room(self, kind: str) -> int:
         """Largest time step (in delta units) that the packet itself can carry."""
@@ -90,6 +138,10 @@ class Encoder:
         if short.delta_add <= step <= short.delta_add + 15:
             self.now += step
             self.packet("TIME", step - short.delta_add)
+            return
+        if step <= 255 and any(p.kind == "MEDIUM_TIME" for p in g.packets):
+            self.now += step
+            self.packet("MEDIUM_TIME", step)
             return
         self.now += step
         advance = {"type": 1} if g.version < 3 else {"rt": 0}
