@@ -6,6 +6,7 @@ records that a decoder should find follow from it by the format's description, n
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -440,8 +441,6 @@ def make(name: str, seed: int, segments: int, waves: int, *, loss: bool = False)
 
 def read(run: Run, *, fast: bool) -> RawCapture:
     """The capture that the decoders make of it: reference or compiled all the way."""
-    import os
-
     code = run.listing
     text = Section(".text", START, bytes(4 * len(run.code)), True)
     arch = ARCH[run.name]
