@@ -124,7 +124,7 @@ class Prog(c.Structure):
 class GroupRecord(c.Structure):
     _fields_ = _fields(
         "u8 *waves; i64 n live signalled phase cur in_turn left budget slice progressed quantum limit; "
-        "u8 *executed *counts"
+        "u8 *executed *counts; i64 unreported"
     )
 
 

@@ -182,6 +182,13 @@ static int step(Wave *w, const Prog *p, Group *g, const Op *o, i64 *next) {
     return S_FALLBACK;
 }
 
+/* instructions of a workgroup between two reports to the count that all share */
+enum { REPORT = 8192 };
+static void report(Group *g) {
+    __atomic_add_fetch(g->executed, g->unreported, __ATOMIC_RELAXED);
+    g->unreported = 0;
+}
+
 static int run_wave(Wave *w, const Prog *p, Group *g) {
     i64 start = g->left;
     int signal = S_QUANTUM;
@@ -220,7 +227,8 @@ static int run_wave(Wave *w, const Prog *p, Group *g) {
             break;
         }
     }
-    __atomic_add_fetch(g->executed, start - g->left, __ATOMIC_RELAXED);
+    g->unreported += start - g->left;
+    if (g->unreported >= REPORT) report(g);
     return signal;
 }
 
@@ -232,8 +240,7 @@ void isa_signal(Group *g, int ended) {
     g->cur++;
 }
 
-/* Run a workgroup until its slice is used up, all waves ended, or Python has to do something. */
-int isa_run(Group *g, const Prog *p) {
+static int run_group(Group *g, const Prog *p) {
     for (;;) {
         if (!g->in_turn) {
             if (g->cur >= g->n) {
@@ -253,7 +260,7 @@ int isa_run(Group *g, const Prog *p) {
             }
             if (w->barrier) w->phase++, w->barrier = 0;
             g->progressed = 1;
-            i64 left = g->limit - __atomic_load_n(g->executed, __ATOMIC_RELAXED);
+            i64 left = g->limit - g->unreported - __atomic_load_n(g->executed, __ATOMIC_RELAXED);
             if (left <= 0) return S_LIMIT;
             g->left = left < g->quantum ? left : g->quantum;
             g->in_turn = 1;
@@ -266,6 +273,13 @@ int isa_run(Group *g, const Prog *p) {
         g->in_turn = 0;
         g->cur++;
     }
+}
+
+/* Run a workgroup until its slice is used up, all waves ended, or Python has to do something. */
+int isa_run(Group *g, const Prog *p) {
+    int signal = run_group(g, p);
+    report(g);
+    return signal;
 }
 
 /* -- operations of the scalar ALU; a and b arrive zero-extended from their width ------ */

@@ -180,6 +180,7 @@ typedef struct {
     i64 limit;
     i64 *executed; /* shared by all groups */
     i64 *counts;   /* per instruction, of this thread */
+    i64 unreported; /* executed and not in `executed` yet: turns are short, and cores would wait for its line */
 } Group;
 
 /* -- kernels: one operation of the table of semantics on n lanes ---------------------- */
