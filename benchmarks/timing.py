@@ -40,15 +40,12 @@ def main() -> None:
     listing = disassemble(data, arch=co.arch)
     launch = find(kernel, co, options.kernel).resolve(options.shape)
     traces = functional.run(co, kernel, listing, launch, trace=lambda _: True).traces[:WORKGROUPS]
-    d = kernel.descriptor
-    resources = Resources(
-        vgprs=d.vgpr_count,
-        lds_bytes=d.group_segment_fixed_size + launch.dynamic_lds,
+    resources = Resources.of(
+        kernel,
         waves_per_workgroup=-(-launch.threads // kernel.wave_size),
-        wave_size=kernel.wave_size,
-        sgprs=d.sgpr_count,
+        dynamic_lds=launch.dynamic_lds,
         workgroups=launch.workgroups,
-        cu_mode=not d.wgp_mode,
+        footprint=sum(len(o.data) for o in launch.operands),
     )
     count = sum(len(w.lines) for t in traces for w in t.waves)
     best = {}

@@ -8,7 +8,6 @@ the code decide.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -137,8 +136,8 @@ def agreement(recording: Recording, replayed: Replayed) -> Agreement:
         gaps=_gaps(rows, max(2, int(recording.table.value("issue_period")))),
         durations=(whole, worst),
         good_waves=good,
-        causes=_causes(recording, replayed, measured, modelled),
-        rank=_rank(recording, replayed, measured, modelled),
+        causes=_causes(replayed, measured, modelled),
+        rank=_rank(measured, modelled),
         loops=_matrix_loops(recording, rows),
         calibration=str(replayed.model.get("calibration", "")),
         notes=recording.notes,
@@ -296,7 +295,7 @@ def _waves(rows: pd.DataFrame) -> tuple[float, float, int]:
 
 
 def _causes(
-    recording: Recording, replayed: Replayed, measured: Analysis, modelled: Analysis
+    replayed: Replayed, measured: Analysis, modelled: Analysis
 ) -> tuple[tuple[str, float, float], ...]:
     """Shares of the compared waves' cycles by cause, largest difference first."""
     ours = _shares(measured, set(replayed.waves["wave"]))
@@ -315,7 +314,7 @@ def _shares(analysis: Analysis, waves: set[int] | None) -> dict[str, float]:
     return {str(c): float(v) / total for c, v in sums.items() if v}
 
 
-def _rank(recording: Recording, replayed: Replayed, measured: Analysis, modelled: Analysis) -> float | None:
+def _rank(measured: Analysis, modelled: Analysis) -> float | None:
     """Spearman's correlation of the executed lines by their latency."""
     import numpy as np
 
@@ -400,18 +399,3 @@ def _turns(inside: pd.DataFrame, at: str, first: int) -> NDArray[np.int64]:
     turn = _turn_of(inside, first)
     starts = inside.groupby([inside["wave"], turn])[at].min()
     return starts.groupby(level=0).diff().dropna().to_numpy()
-
-
-def combined(parts: Sequence[Agreement]) -> Gaps:
-    """The warm gaps of several captures together."""
-    if not parts:
-        return Gaps(0, 0, 0, 0.0, 0, 0)
-    count = sum(p.gaps.count for p in parts)
-    return Gaps(
-        count,
-        max(p.gaps.tolerance for p in parts),
-        sum(p.gaps.within for p in parts),
-        sum(p.gaps.mean_absolute * p.gaps.count for p in parts) / count if count else 0.0,
-        sum(p.gaps.measured for p in parts),
-        sum(p.gaps.modelled for p in parts),
-    )

@@ -152,18 +152,9 @@ def resources(recording: Recording, footprint: int | None = None) -> Resources:
     """What the model needs to know of the kernel and its launch."""
     from isaprof.sim.timing import Resources
 
-    d = recording.kernel.descriptor
     waves = max((len(g) for u in recording.units for g in u.groups), default=1)
-    return Resources(
-        vgprs=d.vgpr_count,
-        lds_bytes=d.group_segment_fixed_size,
-        waves_per_workgroup=waves,
-        wave_size=recording.kernel.wave_size,
-        sgprs=d.sgpr_count,
-        workgroups=recording.workgroups,
-        cu_mode=not d.wgp_mode,
-        inst_prefetch_bytes=d.inst_pref_size * 128 or None,
-        footprint=footprint,
+    return Resources.of(
+        recording.kernel, waves_per_workgroup=waves, workgroups=recording.workgroups, footprint=footprint
     )
 
 

@@ -197,22 +197,16 @@ def _read(recording: Recorded, number: int) -> Capture:
     from dataclasses import asdict
 
     from isaprof.capture import save
+    from isaprof.capture.schema import TABLES
 
     raw = recording.read(number)
     meta = {**raw.meta, "warnings": [asdict(w) for w in raw.warnings]}
     with tempfile.TemporaryDirectory(prefix="isaprof-") as directory:
         capture = save(Path(directory) / "capture.isaprof", meta, raw.tables, raw.code_objects)
-        for name in meta_tables(capture):
+        for name in filter(capture.has, TABLES):
             capture.table(name)
         capture.code_objects  # noqa: B018 - read while the files are there
     return capture
-
-
-def meta_tables(capture: Capture) -> list[str]:
-    """Names of the tables a capture carries."""
-    from isaprof.capture.schema import TABLES
-
-    return [t for t in TABLES if capture.has(t)]
 
 
 def validate_all(

@@ -86,7 +86,7 @@ class Simulator:
         if self.wants_verdict:
             self.verification = self.launch.verify(result.outputs, self.selection.run)
         timed_result = timing.simulate(
-            listing, table, result.traces, resources=self._resources(table), progress=progress
+            listing, table, result.traces, resources=self._resources(), progress=progress
         )
         modelled = len(timed_result.tables["waves"])
         meta = self._meta(table, result, modelled, waves_per_wg, timed_result.model)
@@ -94,19 +94,14 @@ class Simulator:
         ref = CodeObjectRef(1, self.data, self.kernel.name, self.co.sha256)
         return RawCapture(meta, {"code": code, **timed_result.tables}, (ref,), self._warnings())
 
-    def _resources(self, table: tables.ArchTable) -> Resources:
+    def _resources(self) -> Resources:
         from isaprof.sim.timing import Resources
 
-        d = self.kernel.descriptor
-        return Resources(
-            vgprs=d.vgpr_count,
-            lds_bytes=d.group_segment_fixed_size + self.launch.dynamic_lds,
+        return Resources.of(
+            self.kernel,
             waves_per_workgroup=-(-self.launch.threads // self.kernel.wave_size),
-            wave_size=self.kernel.wave_size,
-            sgprs=d.sgpr_count,
+            dynamic_lds=self.launch.dynamic_lds,
             workgroups=self.launch.workgroups,
-            cu_mode=not d.wgp_mode,
-            inst_prefetch_bytes=d.inst_pref_size * 128 or None,
             footprint=sum(len(o.data) for o in self.launch.operands),
         )
 

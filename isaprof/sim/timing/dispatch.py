@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from isaprof.errors import BadInput
 from isaprof.sim.timing.calibration import Constants
 from isaprof.sim.trace import WorkgroupTrace
+
+if TYPE_CHECKING:
+    from isaprof.codeobj.elf import Kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,30 @@ class Resources:
     inst_prefetch_bytes: int | None = None
     warm: bool = False
     footprint: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        kernel: Kernel,
+        *,
+        waves_per_workgroup: int,
+        dynamic_lds: int = 0,
+        workgroups: int | None = None,
+        footprint: int | None = None,
+    ) -> Resources:
+        """What the descriptor of ``kernel`` asks for, in a launch of this geometry."""
+        d = kernel.descriptor
+        return cls(
+            vgprs=d.vgpr_count,
+            lds_bytes=d.group_segment_fixed_size + dynamic_lds,
+            waves_per_workgroup=waves_per_workgroup,
+            wave_size=kernel.wave_size,
+            sgprs=d.sgpr_count,
+            workgroups=workgroups,
+            cu_mode=not d.wgp_mode,
+            inst_prefetch_bytes=d.inst_pref_size * 128 or None,
+            footprint=footprint,
+        )
 
 
 @dataclass(frozen=True, slots=True)
