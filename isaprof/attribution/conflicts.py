@@ -87,21 +87,24 @@ def lds_conflicts(
     hits = np.bincount(records.line, minlength=len(code))
     mine = (s.cause == CAUSE_CODE[Cause.LDS_CONFLICT]) & (s.culprit >= 0)
     size = capture.meta.get("wave_size") or code.table.get("wave_sizes", (64,))[0]
+    costs = {
+        name: np.bincount(s.culprit[mine], values[mine], minlength=len(code)).astype(np.int64)
+        for name, values in (
+            ("charged", s.cycles), ("exposed", exposure.exposed), ("hidden", exposure.hidden),
+            ("unknown", exposure.unknown),
+        )
+    }  # fmt: skip
     rows = []
     for line in lines.tolist():
         x = code.instructions[line]
-        at = mine & (s.culprit == line)
         row: dict[str, Any] = {"line": line, "text": x.text, "hits": int(hits[line])}
         row |= _pattern(code, x, int(size)) | dict.fromkeys(_FIGURES)
         if memory is not None and line in memory:
             row |= memory[line]
         elif memory is not None:
             continue  # no access to banks (ds_bpermute and the like)
-        for name, values in (
-            ("charged", s.cycles), ("exposed", exposure.exposed), ("hidden", exposure.hidden),
-            ("unknown", exposure.unknown),
-        ):  # fmt: skip
-            row[name] = int(values[at].sum()) if memory is not None else None
+        for name, cycles in costs.items():
+            row[name] = int(cycles[line]) if memory is not None else None
         rows.append(row | {"evidence": found if counted is None else f"{found}: {counted} cycles"})
     columns = ["line", "text", "hits", "bytes", "banks", "groups", *_FIGURES, "charged", "exposed", "hidden",
                "unknown", "evidence"]  # fmt: skip

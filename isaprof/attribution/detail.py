@@ -11,6 +11,7 @@ import pandas as pd
 
 from isaprof.attribution import exposure, rollups
 from isaprof.attribution.conflicts import lds_conflicts
+from isaprof.attribution.display import histogram, most_exposed
 from isaprof.attribution.loops import Loops, analyse_loops
 from isaprof.attribution.reference import hidden_latency
 from isaprof.attribution.regions import Regions, find_regions
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 #: steps of the time series that :meth:`Detail.by` gives
 TIME_STEPS = 40
+#: steps of the distribution of the cycles of an iteration
+HISTOGRAM_STEPS = 24
 
 
 class Detail:
@@ -56,6 +59,11 @@ class Detail:
     def split(self) -> exposure.Exposure:
         """Exposed, hidden and unknown cycles of each segment (rows of Analysis.segments)."""
         return exposure.expose(self._capture, self._code, self._records, self._segments)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the classes that each wait is split into: columns of every roll-up, exposed first."""
+        return exposure.SPLIT
 
     @cached_property
     def exposure(self) -> pd.DataFrame:
@@ -88,6 +96,11 @@ class Detail:
                 out["own_pipe"] = sums["own_pipe"].reindex(out.index, fill_value=0).astype(np.int64)
         return out
 
+    @cached_property
+    def most_exposed(self) -> pd.DataFrame:
+        """Lines by exposed cycles; see :func:`isaprof.attribution.display.most_exposed`."""
+        return most_exposed(self.lines)
+
     # -- code ------------------------------------------------------------------
     @cached_property
     def sources(self) -> list[str | None]:
@@ -113,6 +126,11 @@ class Detail:
     def iterations(self) -> pd.DataFrame:
         """loop, wave, t_iter: cycles from one arrival at the header to the next."""
         return self._loops.iterations
+
+    def t_iter_histogram(self, loop: int, steps: int = HISTOGRAM_STEPS) -> pd.DataFrame:
+        """Distribution of the cycles of an iteration of ``loop``: begin, end, count."""
+        mine = self.iterations["loop"] == loop
+        return histogram(self.iterations.loc[mine, "t_iter"].to_numpy(np.int64), steps)
 
     @property
     def gaps(self) -> pd.DataFrame:

@@ -18,13 +18,6 @@ _MIN_TEXT = 20
 _GAP = 2
 
 
-def percentage(share: float) -> str:
-    """A share of 0..1 with one decimal, never rounded to nothing: 12.3 %, <0.1 %."""
-    if 0 < share < 0.0005:
-        return "<0.1%"
-    return f"{100 * share:.1f}%"
-
-
 def new_table(columns: Iterable[tuple[str, str]], *, title: str | None = None) -> Table:
     """A table without lines; kinds of columns: n figure, t text that may be cut, f fixed text."""
     table = Table(

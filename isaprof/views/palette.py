@@ -51,6 +51,15 @@ CAUSE_LOOKS: Final[dict[str, CauseLook]] = {
     "unexplained": CauseLook("unexplain.", "#e0529c"),
 }
 
+#: classes of a wait by how exposed it is: name -> (glyph, fill colour); other classes look like _OTHER
+EXPOSURE_LOOKS: Final[dict[str, tuple[str, str]]] = {
+    "exposed": ("█", "#e0562c"),
+    "covered": ("▒", "#2f6fc4"),
+    "hidden": ("░", "#4c9a6a"),
+    "unknown": ("·", "#8b949d"),
+}
+_OTHER: Final = ("▒", "#7b6fc4")
+
 #: eight steps of the heat scale, cool to hot; length of the bar says the same without colour
 HEAT_COLOURS: Final[tuple[str, ...]] = (
     "#3f6ea8", "#4f8fb0", "#6aa67a", "#a9a84a", "#d6a33a", "#e0832f", "#de5a2c", "#d92f2f",
@@ -68,6 +77,13 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 def cause_look(cause: str) -> CauseLook:
     """The look of ``cause``; a cause this version does not know keeps its name."""
     return CAUSE_LOOKS.get(cause) or CauseLook(cause[:10], "#808080")
+
+
+def exposure_look(name: str) -> tuple[str, str]:
+    """Glyph and colour of a class of waits; one this version does not know gets its own."""
+    return EXPOSURE_LOOKS.get(name) or next(
+        (look for known, look in EXPOSURE_LOOKS.items() if name.startswith(known)), _OTHER
+    )
 
 
 def heat_colour(heat: float) -> str:
@@ -110,6 +126,13 @@ def percent(share: float) -> str:
     if 0 < share < 0.0005:
         return "<0.1%"
     return f"{100 * share:.1f}%" if share < 0.9995 else "100%"
+
+
+def percentage(share: float) -> str:
+    """A share of 0..1 with one decimal, never rounded to nothing: 12.3 %, <0.1 %."""
+    if 0 < share < 0.0005:
+        return "<0.1%"
+    return f"{100 * share:.1f}%"
 
 
 def clean(text: str) -> str:

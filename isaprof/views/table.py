@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from isaprof.views.layout import add_row, new_table, percentage, print_table
-from isaprof.views.palette import PROVENANCE_TEXT, bar, cause_look, clean, grouped
+from isaprof.views.layout import add_row, new_table, print_table
+from isaprof.views.palette import PROVENANCE_TEXT, bar, cause_look, clean, grouped, percentage
 from isaprof.views.remarks import coverage
 
 if TYPE_CHECKING:
