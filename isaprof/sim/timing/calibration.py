@@ -92,6 +92,9 @@ _TABLES: dict[str, dict[str, Fact]] = {
         **facts("instructions per SIMD pair", src.GLUON, "A", lds_queue=8),
         # the table's cycles are per SIMD with all four active, two SIMDs to a port
         **facts("SIMDs per port in the table's cycles", src.GLUON, "A", lds_port_share=2),
+        # 64 banks of 4 bytes are the 256 bytes a cycle of the CU: one pass a cycle, whichever pair asks
+        **facts("", f"{src.GLUON}: 256 B/clk of the CU, 128 B/clk of a SIMD pair's bus", "A",
+                lds_shared_banks=True),
         **facts("cycles, whole GPU starting together", f"{src.TG_GFX950}, 1040-1890, median about 1840", "M",
                 global_cold=1840),
         **facts("cycles", src.FLYDSL, "M", global_cold_few_lanes=900),

@@ -38,9 +38,9 @@ def _names(text: str) -> tuple[str, ...]:
 
 _SCALARS = _names("""
     n_lines n_waves n_groups n_counters simds depth
-    queued one_port grain whole exec_start untraced_slot slack endpgm_idle barrier_release export_latency
+    queued one_port fair grain whole exec_start untraced_slot slack endpgm_idle barrier_release export_latency
     message_latency jump next immediate message
-    lds_depth lds_spacing
+    lds_depth lds_spacing lds_shared
     vmem_depth vmem_spacing vmem_per_line vmem_store_lane vmem_acknowledge atomic_lane cus
     warm dram mall_latency l1_latency l2_latency scalar_latency mid_latency line_shift scalar_shift page_shift
     line_cycles dram_cycles scalar_walk vector_walk
@@ -277,7 +277,8 @@ def _constants(
     return {
         "n_lines": sizes[0], "n_waves": sizes[1], "n_groups": len(dispatcher.sizes), "n_counters": sizes[2],
         "simds": dispatcher.simds, "depth": k["valu_queue"], "queued": k["valu_queue"] > 1,
-        "one_port": k["valu_per_turn"] == 1, "grain": k["time_grain"],
+        "one_port": k["valu_per_turn"] == 1, "fair": k["issue_model"] == "simd_round_robin",
+        "grain": k["time_grain"],
         "whole": k["immediate_record"] == "whole", "exec_start": k["exec_start"],
         "untraced_slot": k["untraced_slot"], "slack": k["salu_slack"], "endpgm_idle": int(k["endpgm_idle"]),
         "barrier_release": int(k["barrier_release"]), "export_latency": int(k["export_latency"]),
@@ -285,6 +286,7 @@ def _constants(
         "jump": CODE[Category.JUMP], "next": CODE[Category.NEXT],
         "immediate": CODE[Category.IMMED], "message": CODE[Category.MESSAGE],
         "lds_depth": k["lds_queue"], "lds_spacing": k["lds_issue_spacing"],
+        "lds_shared": bool(k.get("lds_shared_banks", False)),
         "vmem_depth": k["vmem_queue"], "vmem_spacing": k.get("vmem_spacing", 1),
         "vmem_per_line": k.get("vmem_extra_line", 1), "vmem_store_lane": k.get("vmem_uncoalesced_store", 0),
         "vmem_acknowledge": k["endpgm_after_store"] - k["endpgm_idle"],

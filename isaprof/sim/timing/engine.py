@@ -27,6 +27,7 @@ from isaprof.sim.timing.paths import LOCAL
 from isaprof.sim.timing.residency import WAVE_BITS, Residency
 from isaprof.sim.timing.scoreboard import SLOTS, Kind, Slot
 from isaprof.sim.timing.state import NEVER, counter_free, producer
+from isaprof.sim.timing.units import Turns
 
 _WAVE_MASK = (1 << WAVE_BITS) - 1
 _JUMP, _NEXT = CODE[Category.JUMP], CODE[Category.NEXT]
@@ -85,6 +86,8 @@ class Engine(Residency):
         # VALU ports without a queue; ``held``: until when a matrix instruction keeps the second from others
         port_a, port_b, held = [0] * simds, [0] * simds, [0] * simds
         matrix_free, salu_free = [0] * simds, [0] * simds
+        # who was served last by the units that SIMDs share, and who comes back to them when
+        turns = Turns(k, simds)
 
         registers = [NEVER] * (n_waves * REGISTERS)
         recent_valu, recent_trans = [NEVER] * (n_waves * 4), [NEVER] * (n_waves * 4)
@@ -154,10 +157,12 @@ class Engine(Residency):
                             t = queue[simd * depth + queue_n[simd] % depth]
                             if t > free:
                                 free = t
-                    elif kind == lds_kind:
-                        free = max(free, self.lds.free(simd))
-                    elif kind == vmem_kind:
-                        free = max(free, self.vmem.free(simd))
+                    elif kind in (lds_kind, vmem_kind):
+                        t = self.lds.free(simd) if kind == lds_kind else self.vmem.free(simd)
+                        if t > free:
+                            free = t
+                        if turns.fair:
+                            free = turns.ask(kind == vmem_kind, simd, now, free)
                     for c in counters_of[line]:
                         pending = outstanding[w * n_counters + c]
                         if len(pending) >= counter_max[c]:
@@ -168,6 +173,8 @@ class Engine(Residency):
                         heappush(heap, (free * 4 + 3 - self.priority[w]) << WAVE_BITS | w)
                         continue
                     ports[at] = now + busy[line]
+                    if turns.fair and kind in (lds_kind, vmem_kind):
+                        turns.serve(kind == vmem_kind, simd, now)
 
                 # issue
                 issued += 1

@@ -23,17 +23,23 @@ def vector_cu(k: Constants) -> tuple[int, ...]:
 
 
 class LdsUnit:
-    """LDS data ports (one for each half of the unit) with their queues.
+    """LDS: banks, data ports (one for each half of the unit) and their queues.
 
-    An access takes its port for its passes; the result is there after the
-    latency of its width, plus the passes that bank conflicts add.
+    The banks make the passes of an access, in order of issue; its port moves
+    its data meanwhile. Each port has banks of its own, or (constant
+    ``lds_shared_banks``) all share one array, which then makes as many passes
+    as all ports together can move. The result is there after the latency of
+    its width, and later by what the passes of bank conflicts take beyond the
+    port's cycles.
     """
 
     def __init__(self, k: Constants, lines: Lines, paths: PathLists) -> None:
         self.k, self.lines, self.paths = k, lines, paths
         self.half: tuple[int, ...] = k["simd_half"]
         self.depth: int = k["lds_queue"]
-        self.busy_until = [0, 0]
+        self.banks = lds_banks(k)
+        self.banks_free = [0, 0]
+        self.port_free = [0, 0]
         self.starts = [[0] * self.depth, [0] * self.depth]
         self.count = [0, 0]
         self.spacing: int = k["lds_issue_spacing"]
@@ -51,21 +57,61 @@ class LdsUnit:
         width, store = lines.bytes[line], lines.store[line]
         cycles = by_width(k["lds_write_cycles" if store else "lds_read_cycles"], width) / self.share
         latency = by_width(k["lds_write_latency" if store else "lds_read_latency"], width)
-        extra = 0
+        h = self.half[simd]
+        b, sharers = self.banks[h]
+        conflicts = 1.0  # times the passes of an access without conflicts
         if lines.permute[line]:
             latency = k["bpermute_latency"]
         elif event >= 0 and paths.least[event]:
-            more = paths.passes[event] - paths.least[event]
-            per_pass = cycles / paths.least[event]
-            extra = round(more * per_pass)
-        h = self.half[simd]
-        start = max(now, self.busy_until[h])
-        self.next_issue[h] = now + self.spacing
-        self.busy_until[h] = start + max(1, round(cycles)) + extra
-        # an access leaves the queue when the port is done with it, not when the port takes it up
-        self.starts[h][self.count[h] % self.depth] = self.busy_until[h]
+            conflicts = paths.passes[event] / paths.least[event]
+        port = max(1, round(cycles))
+        start = max(now, self.banks_free[b])
+        done = start + max(1, round(conflicts * cycles / sharers))
+        self.banks_free[b] = done
+        # an access leaves the queue when its passes are done, not when the first is made
+        self.starts[h][self.count[h] % self.depth] = done
         self.count[h] += 1
-        return start + latency + extra
+        self.next_issue[h] = now + self.spacing
+        self.port_free[h] = max(done, max(start, self.port_free[h]) + port)
+        return self.port_free[h] - port + latency
+
+
+def lds_banks(k: Constants) -> tuple[tuple[int, int], tuple[int, int]]:
+    """(which banks, number of ports that share them) of each LDS port."""
+    return ((0, 2), (0, 2)) if k.get("lds_shared_banks", False) else ((0, 1), (1, 1))
+
+
+class Turns:
+    """Round robin of the SIMDs at the LDS ports and at vector memory, where SIMDs issue in turn.
+
+    Of the waves that come back to a unit in the same cycle, that of the SIMD
+    served longest ago goes first; within a SIMD the order is that of the loop.
+    Source: rocprofiler-compute's pipeline description (a SIMD each cycle, in turn).
+    """
+
+    def __init__(self, k: Constants, simds: int) -> None:
+        self.fair: bool = k["issue_model"] == "simd_round_robin"
+        self.grain: int = k["time_grain"]
+        self.unit: tuple[tuple[int, ...], ...] = (k["simd_half"], vector_cu(k))
+        self.back = [[-1] * simds for _ in self.unit]  # by unit kind and SIMD: when a wave asks again
+        self.served = [[-1] * simds for _ in self.unit]
+
+    def ask(self, which: int, simd: int, now: int, free: int) -> int:
+        """When a wave may have the unit that is ``free`` then: a turn later where another SIMD goes first."""
+        back, served, unit = self.back[which], self.served[which], self.unit[which]
+        if free > now:
+            if not now < back[simd] < free:
+                back[simd] = free
+            return free
+        for other, t in enumerate(back):
+            if t == now and served[other] < served[simd] and unit[other] == unit[simd] and other != simd:
+                back[simd] = now + self.grain
+                return now + self.grain
+        return free
+
+    def serve(self, which: int, simd: int, now: int) -> None:
+        """A wave of ``simd`` has issued at ``now``."""
+        self.served[which][simd] = now
 
 
 class VectorMemoryUnit:

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isaprof.arch import get
+from isaprof.sim.timing import Place
 from isaprof.sim.timing.lds import passes
-from tests.sim.timing.programs import lds_event, listing, run, straight
+from tests.sim.timing.programs import issues, lds_event, listing, run, straight
 
 
 def count(arch: str, addresses: list[int], width: int, *, store: bool = False, atomic: bool = False) -> int:
@@ -86,3 +87,37 @@ def test_conflicts_cost_time_and_are_reported() -> None:
     assert [int(x) for x in free["memory"][["passes", "min_passes"]].iloc[0]] == [2, 2]
     waits = [int(t["insts"].stall.iloc[1]) for t in (free, bad)]
     assert waits[1] - waits[0] == 124  # 62 more passes of 2 cycles
+
+
+@pytest.mark.parametrize(
+    ("width", "stride", "simds", "cycles"),
+    [
+        (16, 16, (0, 1, 2, 3), 16),  # published for a CDNA4 burst: one ds_read_b128 a SIMD in 16 cycles
+        (16, 32, (0, 1, 2, 3), 32),  # with a 2-way conflict
+        (8, 8, (0, 1, 2, 3), 8),
+        (16, 16, (0, 2), 8),  # one SIMD of each pair: its 128 B/clk bus alone
+        (16, 32, (0,), 8),  # which hides a 2-way conflict
+    ],
+)
+def test_gfx950_sustains_the_published_rates(
+    width: int, stride: int, simds: tuple[int, ...], cycles: int
+) -> None:
+    """64 banks make a pass a cycle for all four SIMDs; each pair has a bus of 128 B/clk of its own."""
+    n, name = 24, {16: "ds_read_b128 v[4:7], v0", 8: "ds_read_b64 v[4:5], v0"}[width]
+    program = listing("gfx950", *[name] * n, "s_waitcnt lgkmcnt(0)", "s_endpgm")
+    places = [[Place(simd, 0, 0) for simd in simds]]
+    event = lds_event([stride * lane for lane in range(64)], width)
+    waves = [straight(program, dict.fromkeys(range(n), event), number=w) for w in range(len(simds))]
+    out = run(program, [waves], places=places)
+    at = issues(out, 0)
+    assert (at[n - 1] - at[n - 9]) / 8 == pytest.approx(cycles, abs=0.5)
+
+
+def test_simds_take_turns_at_the_lds() -> None:
+    """Two SIMDs of a pair, both bursting: neither starves, although one wave is older."""
+    program = listing("gfx950", *["ds_read_b128 v[4:7], v0"] * 24, "s_endpgm")
+    event = lds_event([16 * lane for lane in range(64)], 16)
+    waves = [straight(program, dict.fromkeys(range(24), event), number=w) for w in range(2)]
+    out = run(program, [waves], places=[[Place(0, 0, 0), Place(1, 0, 0)]])
+    first, second = issues(out, 0)[:24], issues(out, 1)[:24]
+    assert all(abs(a - b) <= 16 for a, b in zip(first, second, strict=True))

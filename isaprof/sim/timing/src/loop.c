@@ -139,10 +139,10 @@ typedef struct {
     /* sizes */
     int64_t n_lines, n_waves, n_groups, n_counters, simds, depth;
     /* constants of the loop */
-    int64_t queued, one_port, grain, whole, exec_start, untraced_slot, slack, endpgm_idle, barrier_release,
+    int64_t queued, one_port, fair, grain, whole, exec_start, untraced_slot, slack, endpgm_idle, barrier_release,
         export_latency, message_latency, jump, next, immediate, message;
     /* LDS */
-    int64_t lds_depth, lds_spacing;
+    int64_t lds_depth, lds_spacing, lds_shared;
     /* vector memory */
     int64_t vmem_depth, vmem_spacing, vmem_per_line, vmem_store_lane, vmem_acknowledge, atomic_lane, cus;
     /* memory */
@@ -197,10 +197,11 @@ typedef struct {
     int32_t *n_outstanding, *room_at;
     int64_t room_all, *last_done;
     /* units */
-    int64_t lds_busy[2], lds_next[2], lds_count[2], *lds_starts;
+    int64_t lds_banks[2], lds_port[2], lds_next[2], lds_count[2], *lds_starts;
     int64_t *vmem_busy, *vmem_count, *vmem_starts;
     cache_t *l1, mid, l2, mall, scalar, icache;
     int64_t *pages[2], *page_ready[2], n_pages[2], room_pages[2];
+    int64_t *turn_back, *turn_served; /* isaprof.sim.timing.units.Turns: LDS, then vector memory, by SIMD */
     int64_t l2_free, dram_free, fill_free, fetch_ready;
     int fetch_begun, no_memory;
 } loop_t;
@@ -329,20 +330,21 @@ static int64_t lds_free(loop_t *s, int simd)
 static int64_t lds_issue(loop_t *s, int simd, int32_t line, int32_t event, int64_t now)
 {
     unit_t *u = s->u;
-    double cycles = u->lds_cycles[line];
-    int64_t extra = 0;
-    if (u->lds_latency[line] >= 0 && event >= 0 && u->least[event]) {
-        int64_t more = u->passes[event] - u->least[event];
-        extra = (int64_t)nearbyint((double)more * (cycles / u->least[event]));
-    }
+    double cycles = u->lds_cycles[line], conflicts = 1.0;
     int64_t latency = u->lds_latency[line] >= 0 ? u->lds_latency[line] : -u->lds_latency[line];
-    int h = u->half[simd];
-    int64_t start = MAX(now, s->lds_busy[h]);
-    s->lds_next[h] = now + u->lds_spacing;
-    s->lds_busy[h] = start + MAX(1, (int64_t)nearbyint(cycles)) + extra;
-    s->lds_starts[h * u->lds_depth + s->lds_count[h] % u->lds_depth] = s->lds_busy[h];
+    if (u->lds_latency[line] >= 0 && event >= 0 && u->least[event])
+        conflicts = (double)u->passes[event] / u->least[event];
+    int h = u->half[simd], b = u->lds_shared ? 0 : h, sharers = u->lds_shared ? 2 : 1;
+    int64_t port = MAX(1, (int64_t)nearbyint(cycles));
+    int64_t start = MAX(now, s->lds_banks[b]);
+    int64_t passes = (int64_t)nearbyint(conflicts * cycles / sharers);
+    int64_t done = start + MAX(1, passes);
+    s->lds_banks[b] = done;
+    s->lds_starts[h * u->lds_depth + s->lds_count[h] % u->lds_depth] = done;
     s->lds_count[h]++;
-    return start + latency + extra;
+    s->lds_next[h] = now + u->lds_spacing;
+    s->lds_port[h] = MAX(done, MAX(start, s->lds_port[h]) + port);
+    return s->lds_port[h] - port + latency;
 }
 
 static int64_t vmem_free(loop_t *s, int simd)
@@ -384,6 +386,24 @@ static int64_t vmem_issue(loop_t *s, int simd, int32_t line, int32_t event, int6
     if (u->event_store[event])
         return vector_store(s, start + cycles - u->vmem_spacing, touched, n) + u->vmem_acknowledge;
     return vector_load(s, start, c, touched, n);
+}
+
+/* isaprof.sim.timing.units.Turns.ask */
+static int64_t turn_ask(loop_t *s, int which, int simd, int64_t now, int64_t free_at)
+{
+    unit_t *u = s->u;
+    int64_t *back = s->turn_back + which * u->simds, *served = s->turn_served + which * u->simds;
+    const int32_t *unit = which ? u->cu : u->half;
+    if (free_at > now) {
+        if (!(now < back[simd] && back[simd] < free_at)) back[simd] = free_at;
+        return free_at;
+    }
+    for (int64_t other = 0; other < u->simds; other++)
+        if (back[other] == now && served[other] < served[simd] && unit[other] == unit[simd] && other != simd) {
+            back[simd] = now + u->grain;
+            return now + u->grain;
+        }
+    return free_at;
 }
 
 static int64_t fetch_begin(loop_t *s, int64_t begin)
@@ -669,7 +689,7 @@ void tl_free(loop_t *s)
     void *all[] = {s->step, s->ready, s->last_end, s->board, s->stored, s->signalled, s->arrival,
                    s->arrival_stall, s->heap, s->priority, s->simd, s->group_of, s->group, s->waiting, s->fresh,
                    s->outstanding, s->n_outstanding, s->room_at, s->last_done, s->lds_starts, s->vmem_busy,
-                   s->vmem_count, s->vmem_starts, s->l1, s->pages[0], s->pages[1], s->page_ready[0],
+                   s->vmem_count, s->vmem_starts, s->turn_back, s->turn_served, s->l1, s->pages[0], s->pages[1], s->page_ready[0],
                    s->page_ready[1]};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
     free(s);
@@ -718,6 +738,8 @@ loop_t *tl_new(unit_t *u, ended_t ended, progress_t progress)
     s->vmem_busy = zeros(u->cus, 8);
     s->vmem_count = zeros(u->cus, 8);
     s->vmem_starts = zeros(u->cus * u->vmem_depth, 8);
+    s->turn_back = zeros(2 * u->simds, 8);
+    s->turn_served = zeros(2 * u->simds, 8);
     s->l1 = zeros(u->cus, sizeof(cache_t));
     for (int i = 0; i < 2; i++) {
         s->room_pages[i] = 64;
@@ -728,7 +750,7 @@ loop_t *tl_new(unit_t *u, ended_t ended, progress_t progress)
     if (!s->step || !s->ready || !s->last_end || !s->board || !s->stored || !s->signalled || !s->arrival
         || !s->arrival_stall || !s->heap || !s->priority || !s->simd || !s->group_of || !s->group || !s->waiting
         || !s->fresh || !s->outstanding || !s->n_outstanding || !s->last_done || !s->lds_starts || !s->vmem_busy
-        || !s->vmem_count || !s->vmem_starts || !s->l1)
+        || !s->vmem_count || !s->vmem_starts || !s->turn_back || !s->turn_served || !s->l1)
         goto failed;
     for (int64_t i = 0; i < u->cus; i++)
         if (cache_init(s->l1 + i, u->l1_lines)) goto failed;
@@ -740,6 +762,8 @@ loop_t *tl_new(unit_t *u, ended_t ended, progress_t progress)
     fill(s->board, n * SLOTS, NEVER);
     fill(s->stored, n, NEVER);
     fill(s->signalled, n, -1);
+    fill(s->turn_back, 2 * u->simds, -1);
+    fill(s->turn_served, 2 * u->simds, -1);
     fill(s->last_done, n * u->n_counters * KINDS, NEVER);
     fill(u->end, n, NEVER);
     for (int64_t g = 0; g < u->n_groups; g++) s->group[g].released = NEVER;
@@ -836,12 +860,10 @@ int tl_run(loop_t *s)
                         t = q[queue_n[simd] % depth];
                         if (t > free_at) free_at = t;
                     }
-                } else if (kind == LDS) {
-                    t = lds_free(s, simd);
+                } else if (kind == LDS || kind == VMEM) {
+                    t = kind == LDS ? lds_free(s, simd) : vmem_free(s, simd);
                     free_at = MAX(free_at, t);
-                } else if (kind == VMEM) {
-                    t = vmem_free(s, simd);
-                    free_at = MAX(free_at, t);
+                    if (u->fair) free_at = turn_ask(s, kind == VMEM, simd, now, free_at);
                 }
                 for (int32_t i = u->counters_ptr[line]; i < u->counters_ptr[line + 1]; i++) {
                     int c = u->counters[i];
@@ -855,6 +877,8 @@ int tl_run(loop_t *s)
                     continue;
                 }
                 ports[at] = now + u->busy[line];
+                if (u->fair && (kind == LDS || kind == VMEM))
+                    s->turn_served[(kind == VMEM) * simds + simd] = now;
             }
 
             /* issue */
