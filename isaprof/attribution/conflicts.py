@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from isaprof.attribution.constraints import CAUSE_CODE
+from isaprof.attribution.exposure import SPLIT
 from isaprof.attribution.model import Cause
 from isaprof.attribution.static import Cls
 
@@ -76,7 +77,7 @@ def lds_conflicts(
     conflict, bytes), clash (the lanes of one group that want one bank, most
     frequent), groups (lanes that are checked together, by the architecture
     table), banks; charged (wait cycles whose cause is *LDS bank conflict*) and
-    of these exposed, hidden, unknown; evidence. Figures are None where the
+    of these exposed, hidden, covered, unknown; evidence. Figures are None where the
     capture has no addresses; a conflict that a longer wait covers is charged
     nothing, so its ``exposed`` is 0.
     """
@@ -89,11 +90,8 @@ def lds_conflicts(
     size = capture.meta.get("wave_size") or code.table.get("wave_sizes", (64,))[0]
     costs = {
         name: np.bincount(s.culprit[mine], values[mine], minlength=len(code)).astype(np.int64)
-        for name, values in (
-            ("charged", s.cycles), ("exposed", exposure.exposed), ("hidden", exposure.hidden),
-            ("unknown", exposure.unknown),
-        )
-    }  # fmt: skip
+        for name, values in (("charged", s.cycles), *((n, getattr(exposure, n)) for n in SPLIT))
+    }
     rows = []
     for line in lines.tolist():
         x = code.instructions[line]
@@ -106,8 +104,8 @@ def lds_conflicts(
         for name, cycles in costs.items():
             row[name] = int(cycles[line]) if memory is not None else None
         rows.append(row | {"evidence": found if counted is None else f"{found}: {counted} cycles"})
-    columns = ["line", "text", "hits", "bytes", "banks", "groups", *_FIGURES, "charged", "exposed", "hidden",
-               "unknown", "evidence"]  # fmt: skip
+    columns = ["line", "text", "hits", "bytes", "banks", "groups", *_FIGURES, "charged", *SPLIT,
+               "evidence"]  # fmt: skip
     out = pd.DataFrame(rows, columns=columns)
     return out.sort_values("extra", ascending=False, kind="stable", ignore_index=True)
 

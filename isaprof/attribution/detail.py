@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,9 @@ import pandas as pd
 from isaprof.attribution import exposure, rollups
 from isaprof.attribution.conflicts import lds_conflicts
 from isaprof.attribution.display import histogram, most_exposed
+from isaprof.attribution.kinds import kinds
 from isaprof.attribution.loops import Loops, analyse_loops
+from isaprof.attribution.partition import LAUNCH
 from isaprof.attribution.reference import hidden_latency
 from isaprof.attribution.regions import Regions, find_regions
 from isaprof.attribution.sources import source_lines
@@ -57,7 +59,7 @@ class Detail:
     # -- exposure ------------------------------------------------------------
     @cached_property
     def split(self) -> exposure.Exposure:
-        """Exposed, hidden and unknown cycles of each segment (rows of Analysis.segments)."""
+        """Exposed, hidden, covered and unknown cycles of each segment (rows of Analysis.segments)."""
         return exposure.expose(self._capture, self._code, self._records, self._segments)
 
     @property
@@ -79,7 +81,7 @@ class Detail:
     def lines(self) -> pd.DataFrame:
         """Analysis.lines with source lines and the split of the waits.
 
-        ``exposed`` + ``hidden`` + ``unknown`` = ``wait``; the same with
+        ``exposed`` + ``hidden`` + ``covered`` + ``unknown`` = ``wait``; the same with
         ``stall_`` in front = ``stall``. ``own_pipe``: wait with the wave's own
         vector or matrix pipe busy.
         """
@@ -168,13 +170,19 @@ class Detail:
         """The roll-up ``what`` (a key of :data:`ROLL_UPS`); KeyError for another name."""
         return ROLL_UPS[what](self)
 
-    def _roll(self, record_keys: dict[str, Ints], drain: int = -1) -> pd.DataFrame:
-        """Roll up by a key of the records; segments without one (drain) have the key ``drain``."""
+    def _roll(self, record_keys: dict[str, Ints], drain: int = -1, launch: int | None = None) -> pd.DataFrame:
+        """Roll up by a key of the records; segments without one (drain) have the key ``drain``.
+
+        The launch of a wave belongs to its first record unless it has a key of its own.
+        """
         r = self._segments.r
         keys = {
             k: np.where(r >= 0, v[r], drain) if len(v) else np.full(len(r), drain, np.int64)
             for k, v in record_keys.items()
         }
+        if launch is not None:
+            starting = self._segments.part == LAUNCH
+            keys = {k: np.where(starting, launch, v) for k, v in keys.items()}
         return rollups.roll(self._records, self._segments, self.split, keys, record_keys)
 
     def _roll_place(self, *names: str) -> pd.DataFrame:
@@ -207,14 +215,34 @@ class Detail:
             out[name] = out[name].fillna(nothing).astype(np.int64)
         return out.sort_values("cycles", ascending=False, kind="stable", ignore_index=True)
 
-    def _by_source(self) -> pd.DataFrame:
-        names = ["" if t is None else t for t in self.sources]
-        unique, code = np.unique(np.array(names, dtype=str), return_inverse=True)
-        drain = int(np.searchsorted(unique, "")) if "" in unique else len(unique)
-        out = self._roll({"source": code.reshape(-1).astype(np.int64)[self._records.line]}, drain)
-        text = [*unique.tolist(), ""]
-        out["source"] = [text[i] or None for i in out["source"].tolist()]
+    def _named(
+        self, names: Sequence[str], key: str, drain: str = "", launch: str | None = None
+    ) -> pd.DataFrame:
+        """Roll up by a text of each line, largest first; None stands for an empty text."""
+        unique, code = np.unique(np.array([*names, drain, launch or ""], dtype=str), return_inverse=True)
+        *lines, end, begin = code.reshape(-1).tolist()
+        number = np.array(lines, np.int64)
+        out = self._roll({key: number[self._records.line]}, end, begin if launch else None)
+        text = unique.tolist()
+        out[key] = [text[i] or None for i in out[key].tolist()]
         return out.sort_values("cycles", ascending=False, kind="stable", ignore_index=True)
+
+    def _by_source(self) -> pd.DataFrame:
+        return self._named(["" if t is None else t for t in self.sources], "source")
+
+    def _by_kind(self) -> pd.DataFrame:
+        """Roll-up by kind of instruction, launch and drain of their own; ``issue_share`` and
+        ``stall_share`` of all wave cycles, and the split of the stalls alone (``stall_exposed``, ...)."""
+        names = kinds(self._code)
+        out = self._named(names, "kind", "drain", "launch")
+        for part in ("issue", "stall"):
+            out[f"{part}_share"] = out[part] / max(int(self._segments.cycles.sum()), 1)
+        waits = self.exposure[self.exposure["part"] == "stall"]
+        of_line = np.array([*names, ""], dtype=object)
+        sums = waits.groupby(of_line[waits["line"].to_numpy(np.int64)])[list(exposure.SPLIT)].sum()
+        for name in exposure.SPLIT:
+            out[f"stall_{name}"] = sums[name].reindex(out["kind"], fill_value=0).to_numpy(np.int64)
+        return out
 
     def _by_kernel(self) -> pd.DataFrame:
         n = len(self._records)
@@ -239,8 +267,10 @@ class Detail:
 ROLL_UPS: dict[str, Callable[[Detail], pd.DataFrame]] = {
     "line": Detail._by_line,
     "source": Detail._by_source,
+    "kind": Detail._by_kind,
     "block": Detail._by_block,
     "loop": lambda d: d.loops,
+    "gap": lambda d: d.gaps,
     "kernel": Detail._by_kernel,
     "category": Detail._by_category,
     "culprit": Detail._by_culprit,
@@ -251,4 +281,5 @@ ROLL_UPS: dict[str, Callable[[Detail], pd.DataFrame]] = {
     "simd": lambda d: d._roll_place("se", "cu", "simd"),
     "wave": lambda d: d._roll_place("wave", "se", "cu", "simd", "slot"),
     "time": Detail._by_time,
+    "in-flight": lambda d: d.in_flight,
 }

@@ -2,16 +2,19 @@
 
 A cycle that a wave waits is
 
-* *hidden* while another traced wave of its SIMD issues, or keeps a vector or
-  matrix pipe of the SIMD busy with an instruction it has issued;
+* *hidden* while another traced wave of its SIMD issues, or keeps the vector
+  pipe of the SIMD busy with an instruction it has issued;
+* *covered* while nobody else does, but the matrix pipe of the SIMD is busy,
+  whichever wave's instruction it executes: the wait costs no matrix work;
 * *unknown* while nobody can tell: the trace has one wave only, a wave without
   records was resident on the SIMD, or the SIMD has one traced wave and the
   capture says nothing about occupancy;
 * *exposed* otherwise.
 
-Other waves count as a union of intervals, never as a sum. The wave's own pipe
-does not hide its waits (a dependency on an MFMA of its own is what it waits
-for); how long it was busy is kept apart as ``own_pipe``. How AMD's decoder
+Other waves count as a union of intervals, never as a sum. The wave's own vector
+pipe does not hide its waits (what it waits for may be just that instruction);
+how long its own vector or matrix pipe was busy is kept apart as ``own_pipe``.
+How AMD's decoder
 defines hidden latency is in :mod:`isaprof.attribution.reference`.
 """
 
@@ -42,16 +45,17 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 #: the split, in the order of the columns
-SPLIT = ("exposed", "hidden", "unknown")
+SPLIT = ("exposed", "hidden", "covered", "unknown")
 
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """For each segment (zero where it is no wait): cycles exposed, hidden, unknown, and of all
-    those the ones with the wave's own vector or matrix pipe busy (``own_pipe``)."""
+    """For each segment (zero where it is no wait): cycles exposed, hidden, covered, unknown, and of
+    all those the ones with the wave's own vector or matrix pipe busy (``own_pipe``)."""
 
     exposed: Ints
     hidden: Ints
+    covered: Ints
     unknown: Ints
     own_pipe: Ints
 
@@ -88,44 +92,42 @@ def expose(capture: Capture, code: StaticCode, records: Records, segments: Segme
     zero = np.zeros(len(s.w), np.int64)
     at = np.flatnonzero(is_wait(s))
     if not len(at):
-        return Exposure(zero, zero, zero, zero)
+        return Exposure(zero, zero, zero, zero, zero)
     strangers, stranger_home = _untraced(capture, records)
     begin, end, w = s.begin[at], s.begin[at] + s.cycles[at], s.w[at]
     axis = Axis.around(waves.begin, waves.end, begin, end)
-    busy_w, busy_from, busy_to = _busy(code, records, segments, home)
-    hidden = shared(axis, home[busy_w], busy_w, busy_from, busy_to).others(home[w], w, begin, end)
+    r, pipe_from, pipe_to = pipe_times(code, records, home[records.w])
+    matrix = (code.cls[records.line[r]] & int(Cls.MATRIX)) != 0
+    plain = r[~matrix], pipe_from[~matrix], pipe_to[~matrix]
+
+    def others(*more: tuple[Ints, Ints, Ints, Ints]) -> Ints:
+        """Cycles of each wait in which other waves are busy, or one of ``more`` (home, wave, begin, end)."""
+        issuing = (s.part == ISSUE) & (s.cause == CAUSE_CODE[Cause.ISSUE])
+        from_, cycles = s.begin[issuing], s.cycles[issuing]
+        all_of = (
+            (home[s.w[issuing]], s.w[issuing], from_, from_ + cycles),
+            (home[records.w[plain[0]]], records.w[plain[0]], *plain[1:]),
+            *more,
+        )
+        columns = [np.concatenate(c) for c in zip(*all_of, strict=True)]
+        return shared(axis, *columns).others(home[w], w, begin, end)
 
     cycles = s.cycles[at]
-    lonely = _lonely(capture, records, home)
-    foreign = len(waves) + stranger_home  # who of them it was does not matter
-    either = shared(
-        axis,
-        np.concatenate((home[busy_w], stranger_home)),
-        np.concatenate((busy_w, foreign)),
-        np.concatenate((busy_from, strangers[:, 0])),
-        np.concatenate((busy_to, strangers[:, 1])),
-    ).others(home[w], w, begin, end)
-    unknown = np.where(lonely[w], cycles - hidden, either - hidden)
-
-    r, pipe_from, pipe_to = pipe_times(code, records, home[records.w])
+    hidden = others()
+    nobody = len(waves) + stranger_home  # who of them it was does not matter
+    resident = stranger_home, nobody, strangers[:, 0], strangers[:, 1]
+    lonely = _lonely(capture, records, home)[w]
+    unknown = np.where(lonely, cycles, others(resident)) - hidden
+    engine = home[records.w[r[matrix]]]
+    # the pipe is nobody's: it covers the waits of the wave whose instruction it executes, too
+    pipe = engine, 2 * len(waves) + engine, pipe_from[matrix], pipe_to[matrix]
+    covered = np.where(lonely, 0, others(resident, pipe) - hidden - unknown) if len(engine) else zero[at]
     own = union(axis.key(records.w[r], pipe_from), axis.key(records.w[r], pipe_to))
-    out = [zero.copy() for _ in range(4)]
-    out[0][at] = cycles - hidden - unknown
-    out[1][at] = hidden
-    out[2][at] = unknown
-    out[3][at] = own.measure(axis.key(w, begin), axis.key(w, end))
+    parts = (cycles - hidden - covered - unknown, hidden, covered, unknown)
+    out = [zero.copy() for _ in range(len(parts) + 1)]
+    for column, values in zip(out, (*parts, own.measure(axis.key(w, begin), axis.key(w, end))), strict=True):
+        column[at] = values
     return Exposure(*out)
-
-
-def _busy(code: StaticCode, records: Records, s: Segments, home: Ints) -> tuple[Ints, Ints, Ints]:
-    """(wave, begin, end) of issue and of the pipes' occupancy."""
-    issuing = (s.part == ISSUE) & (s.cause == CAUSE_CODE[Cause.ISSUE])
-    r, begin, end = pipe_times(code, records, home[records.w])
-    return (
-        np.concatenate((s.w[issuing], records.w[r])),
-        np.concatenate((s.begin[issuing], begin)),
-        np.concatenate((s.begin[issuing] + s.cycles[issuing], end)),
-    )
 
 
 def _untraced(capture: Capture, records: Records) -> tuple[NDArray[np.int64], Ints]:
@@ -158,7 +160,7 @@ def _lonely(capture: Capture, records: Records, home: Ints) -> NDArray[np.bool_]
 
 
 def table(records: Records, tiles: Partition, s: Segments, e: Exposure) -> pd.DataFrame:
-    """Waits by line: line, part, cause, culprit, cycles, exposed, hidden, unknown, own_pipe.
+    """Waits by line: line, part, cause, culprit, cycles, exposed, hidden, covered, unknown, own_pipe.
 
     ``part`` is "launch", "idle", "stall" or "issue" (time inside a barrier or
     trap that the trace books as issue). Per line, launch and idle sum to AMD's
@@ -181,6 +183,7 @@ def table(records: Records, tiles: Partition, s: Segments, e: Exposure) -> pd.Da
         "cycles": (s.cycles[at], lost),
         "exposed": (e.exposed[at], none),
         "hidden": (e.hidden[at], none),
+        "covered": (e.covered[at], none),
         "unknown": (e.unknown[at], lost),
         "own_pipe": (e.own_pipe[at], none),
     }

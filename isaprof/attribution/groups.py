@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isaprof.attribution.model import Cause
-from isaprof.errors import BadInput
+from isaprof.errors import BadInput, UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,9 +20,11 @@ def by_culprit(analysis: Analysis) -> pd.DataFrame:
     largest of its causes), cycles (all waits charged to it), share (of all
     wave cycles, 0..1), victims (number of lines that waited), victim (the
     line that waited longest), and where the analysis has its detail exposed,
-    hidden and unknown (cycles, which sum to cycles).
+    hidden, covered and unknown (cycles, which sum to cycles).
     """
     import pandas as pd
+
+    from isaprof.attribution.exposure import SPLIT
 
     blame = analysis.culprits
     text = analysis.lines["text"].tolist()
@@ -45,7 +47,7 @@ def by_culprit(analysis: Analysis) -> pd.DataFrame:
     if analysis.detail is not None:
         split = analysis.detail.by("culprit")
         split = split[~split["cause"].isin((str(Cause.LAUNCH), str(Cause.ISSUE)))]
-        names = ["exposed", "hidden", "unknown"]
+        names = list(SPLIT)
         sums = split.groupby("culprit")[names].sum()
         out[names] = sums.reindex(out["culprit"], fill_value=0).to_numpy()
         columns += names
@@ -65,28 +67,33 @@ def explained_waits(analysis: Analysis) -> tuple[int, int]:
 
 
 def by_wave(analysis: Analysis) -> pd.DataFrame:
-    """Analysis.waves, and where the analysis has its detail exposed, hidden and unknown of each wave."""
+    """Analysis.waves, and where the analysis has its detail exposed, hidden, ... of each wave."""
+    from isaprof.attribution.exposure import SPLIT
+
     if analysis.detail is None:
         return analysis.waves
-    names = ["wave", "exposed", "hidden", "unknown"]
+    names = ["wave", *SPLIT]
     return analysis.waves.merge(analysis.detail.by("wave")[names], on="wave", how="left")
 
 
 #: what an Analysis can be listed by, and the words for it; the roll-ups of its detail among them
 LISTINGS: dict[str, str] = {
     "line": "instruction", "source": "source line", "culprit": "instruction to blame", "cause": "cause",
-    "category": "category", "block": "basic block", "loop": "loop", "kernel": "kernel",
-    "bank": "LDS bank conflicts", "vgpr-bank": "VGPR bank conflicts", "se": "shader engine",
-    "cu": "CU or WGP", "simd": "SIMD", "wave": "wave", "time": "time",
+    "category": "category", "kind": "kind of instruction", "block": "basic block", "loop": "loop",
+    "gap": "idle stretch of the matrix pipe", "kernel": "kernel", "bank": "LDS bank conflicts",
+    "vgpr-bank": "VGPR bank conflicts", "se": "shader engine", "cu": "CU or WGP", "simd": "SIMD",
+    "wave": "wave", "time": "time", "in-flight": "change of the waves in flight",
 }  # fmt: skip
 
 
-def listing(analysis: Analysis, by: str) -> pd.DataFrame:
-    """The table for ``by`` (a key of :data:`LISTINGS`).
+def listing(analysis: Analysis, by: str, wave: int | None = None) -> pd.DataFrame:
+    """The table for ``by`` (a key of :data:`LISTINGS`); by "time" of all waves or over the life of ``wave``.
 
     Raises BadInput where the capture has only sums of each instruction and
-    ``by`` needs records.
+    ``by`` needs records, and UsageError for a wave without records.
     """
+    if wave is not None and analysis.detail is not None:
+        return _life(analysis, wave)
     if by == "cause":
         return analysis.causes
     if by == "culprit":
@@ -101,3 +108,17 @@ def listing(analysis: Analysis, by: str) -> pd.DataFrame:
             kind="no_records",
         )
     return analysis.detail.by(by)
+
+
+def _life(analysis: Analysis, wave: int) -> pd.DataFrame:
+    assert analysis.detail is not None
+    try:
+        return analysis.detail.life(wave)
+    except KeyError:
+        known = sorted(analysis.waves["wave"].tolist())
+        some = ", ".join(str(w) for w in known[:8]) + (", ..." if len(known) > 8 else "")
+        raise UsageError(
+            f"wave {wave} has no instruction records" + (f"; traced are {some}" if known else ""),
+            kind="no_such_wave",
+            hint="isaprof show CAPTURE --by wave   lists the traced waves",
+        ) from None

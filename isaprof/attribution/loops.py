@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from isaprof.attribution.exposure import is_wait
+from isaprof.attribution.exposure import SPLIT, is_wait
 from isaprof.attribution.intervals import Axis, union
 from isaprof.attribution.matrixpipe import MatrixPipe, lds_cover, matrix_pipe
 from isaprof.attribution.model import CAUSES
@@ -193,9 +193,7 @@ def _waits(g: _Given, member: NDArray[np.bool_]) -> dict[str, int]:
     e = g.exposure
     return {
         "issue": int(g.segments.cycles[inside & ~is_wait(g.segments)].sum()),
-        "exposed": int(e.exposed[inside].sum()),
-        "hidden": int(e.hidden[inside].sum()),
-        "unknown": int(e.unknown[inside].sum()),
+        **{name: int(getattr(e, name)[inside].sum()) for name in SPLIT},
     }
 
 

@@ -4,7 +4,7 @@ Each roll-up is a partition: its cycles sum to those of all traced waves. The
 columns after the key are ``hits`` (records), ``cycles``, ``issue``, ``stall``,
 ``idle``, ``launch``, ``drain`` (these five sum to cycles; ``issue`` includes
 time inside a barrier that the trace books there), ``exposed``, ``hidden``,
-``unknown`` (of the waits), ``share`` (0..1 of all wave cycles), ``cause`` (the
+``covered``, ``unknown`` (of the waits), ``share`` (0..1 of all wave cycles), ``cause`` (the
 largest that is neither issue nor launch, "" if none) and ``cause_cycles``.
 """
 
@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from isaprof.attribution.constraints import CAUSE_CODE
+from isaprof.attribution.exposure import SPLIT
 from isaprof.attribution.model import CAUSES, Cause
 from isaprof.attribution.partition import PARTS
 
@@ -41,7 +42,7 @@ def roll(
     data: dict[str, Any] = dict(keys) | {"cycles": s.cycles}
     for code, part in enumerate(PARTS):
         data[part] = np.where(s.part == code, s.cycles, 0)
-    data |= {"exposed": e.exposed, "hidden": e.hidden, "unknown": e.unknown}
+    data |= {name: getattr(e, name) for name in SPLIT}
     out = pd.DataFrame(data).groupby(names, as_index=False, sort=True).sum()
     hits = pd.DataFrame(dict(record_keys)).groupby(names, as_index=False, sort=True).size()
     out = out.merge(hits.rename(columns={"size": "hits"}), on=names, how="left")
@@ -57,19 +58,16 @@ def roll(
     cause = out["cause"].fillna(-1).to_numpy(np.int64)
     out["cause"] = np.where(cause >= 0, _NAMES[cause], "")
     out["cause_cycles"] = out["cause_cycles"].fillna(0).astype(np.int64)
-    columns = ["hits", "cycles", "issue", "stall", "idle", "launch", "drain", "exposed", "hidden", "unknown",
-               "share", "cause", "cause_cycles"]  # fmt: skip
+    lives = ("issue", "stall", "idle", "launch", "drain")
+    columns = ["hits", "cycles", *lives, *SPLIT, "share", "cause", "cause_cycles"]
     return out[[*names, *columns]]
 
 
 def by_cause(s: Segments, e: Exposure) -> pd.DataFrame:
-    """cause, cycles, share, exposed, hidden, unknown, ambiguous (cycles), largest first."""
-    frame = pd.DataFrame(
-        {
-            "cause": s.cause, "cycles": s.cycles, "exposed": e.exposed, "hidden": e.hidden,
-            "unknown": e.unknown, "ambiguous": np.where(s.ambiguous, s.cycles, 0),
-        }
-    )  # fmt: skip
+    """cause, cycles, share, exposed, hidden, covered, unknown, ambiguous (cycles), largest first."""
+    split = {name: getattr(e, name) for name in SPLIT}
+    unclear = np.where(s.ambiguous, s.cycles, 0)
+    frame = pd.DataFrame({"cause": s.cause, "cycles": s.cycles, **split, "ambiguous": unclear})
     out = frame.groupby("cause", as_index=False, sort=True).sum()
     out["cause"] = _NAMES[out["cause"].to_numpy(np.int64)]
     out.insert(2, "share", out["cycles"] / max(int(s.cycles.sum()), 1))

@@ -9,11 +9,15 @@ from typing import Annotated
 
 import typer
 
+from isaprof.errors import UsageError
+
 
 class By(StrEnum):
     line = "line"
     loop = "loop"
+    gap = "gap"
     block = "block"
+    kind = "kind"
     source = "source"
     culprit = "culprit"
     cause = "cause"
@@ -26,6 +30,7 @@ class By(StrEnum):
     simd = "simd"
     wave = "wave"
     time = "time"
+    in_flight = "in-flight"
 
 
 def command(
@@ -38,19 +43,28 @@ def command(
         typer.Option("--all/--brief", help="List every instruction, in code order (default: up to 300)."),
     ] = None,
     by: Annotated[By, typer.Option("--by", help="What to list.")] = By.line,
+    wave: Annotated[
+        int | None, typer.Option("--wave", metavar="N", help="With --by time: over the life of this wave.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Print where the cycles of a capture went: causes, hottest lines, who is to blame."""
     from isaprof.attribution import analyse
     from isaprof.capture import open as open_capture
 
+    if wave is not None and by is not By.time:
+        raise UsageError(
+            "--wave needs --by time", kind="options", hint="isaprof show CAPTURE --by time --wave 0"
+        )
     analysis = analyse(open_capture(capture))
     if as_json:
         from isaprof.views.json import to_dict
 
-        body = to_dict(analysis, by=by.value, hottest=hottest, all_lines=bool(all_lines), capture=capture)
+        body = to_dict(
+            analysis, by=by.value, hottest=hottest, all_lines=bool(all_lines), capture=capture, wave=wave
+        )
         print(json.dumps(body))
         return
     from isaprof.views.table import render
 
-    render(analysis, hottest=hottest, all_lines=all_lines, by=by.value)
+    render(analysis, hottest=hottest, all_lines=all_lines, by=by.value, wave=wave)

@@ -129,6 +129,36 @@ def categories(frame: pd.DataFrame, names: Sequence[str]) -> Grid:
     return Grid("By category", columns, rows, (-1,) * len(rows), empty="no wave was traced")
 
 
+def kinds(frame: pd.DataFrame, names: Sequence[str]) -> Grid:
+    """Issue and stall of each kind of instruction, as shares of the waves' lives, and the stalls' split."""
+    split = shown_classes(frame, [f"stall_{n}" for n in names])
+    columns = (
+        ("kind", "f"), *((n, "n") for n in ("hits", "cycles", "issue", "stall", "share")),
+        *((n.removeprefix("stall_"), "n") for n in split), ("idle", "n"),
+    )  # fmt: skip
+    rows = tuple(
+        (
+            Cell(clean(str(row["kind"]))), Cell(grouped(int(row["hits"]))), Cell(grouped(int(row["cycles"]))),
+            Cell(percentage(float(row["issue_share"]))), Cell(grouped(int(row["stall"]))),
+            Cell(percentage(float(row["stall_share"]))), *(Cell(grouped(int(row[n]))) for n in split),
+            Cell(grouped(int(row["idle"]))),
+        )
+        for row in records_of(frame)
+    )  # fmt: skip
+    note = "issue and share (of the stall): of the waves' lives; then the split of the stall"
+    return Grid("By kind", columns, rows, (-1,) * len(rows), note, "no wave was traced")
+
+
+def in_flight(frame: pd.DataFrame) -> Grid:
+    """Every change of the number of resident waves, with or without records."""
+    rows = tuple(
+        (Cell(str(row["se"])), Cell(grouped(int(row["time"]))), Cell(grouped(int(row["waves"]))))
+        for row in records_of(frame)
+    )
+    columns = (("se", "n"), ("time", "n"), ("waves", "n"))
+    return Grid("Waves in flight", columns, rows, (-1,) * len(rows), empty="the capture names no wave")
+
+
 def banks(by: str, frame: pd.DataFrame) -> Grid:
     """Conflicts of LDS banks (``bank``) or of VGPR banks (``vgpr-bank``)."""
     columns = _BANK_COLUMNS[by]

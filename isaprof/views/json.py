@@ -9,8 +9,9 @@ Keys (schema version 1): ``schema_version``; ``capture`` (path or null);
 capture.json); ``notes``; and the list that was asked for: ``lines``
 (columns of Analysis.lines and its split of the waits, hottest first or, with
 all, in code order, each with ``causes``: cause to cycles), ``culprits``,
-``causes``, ``categories``, ``sources``, ``blocks``, ``kernels``, ``banks``,
-``vgpr_banks``, ``by_se``, ``by_cu``, ``by_simd``, ``by_wave``, ``timeline``, or
+``causes``, ``categories``, ``sources``, ``kinds``, ``blocks``, ``kernels``, ``banks``,
+``vgpr_banks``, ``gaps``, ``by_se``, ``by_cu``, ``by_simd``, ``by_wave``, ``timeline`` (of one wave with
+its number), ``in_flight``, or
 ``loops`` (loop -1 is the whole kernel), each with ``gaps`` (who left the matrix
 pipe idle) and ``iteration_cycles`` (wave to cycles of each iteration). Columns
 are described in docs/attribution.md. Cycles are integers of the shader clock; a
@@ -38,6 +39,7 @@ def to_dict(
     hottest: int = 10,
     all_lines: bool = False,
     capture: Path | None = None,
+    wave: int | None = None,
 ) -> dict[str, Any]:
     """The documented object; plain Python values only."""
     from isaprof.attribution.groups import explained_waits
@@ -60,7 +62,7 @@ def to_dict(
         "warnings": [dict(w) for w in analysis.meta.get("warnings", ())],
         "notes": list(analysis.notes),
     }
-    out.update(_listing(analysis, by, hottest, all_lines))
+    out.update(_listing(analysis, by, hottest, all_lines, wave))
     return out
 
 
@@ -69,15 +71,16 @@ _KEYS = {
     "line": "lines", "culprit": "culprits", "cause": "causes", "category": "categories", "source": "sources",
     "block": "blocks", "loop": "loops", "kernel": "kernels", "bank": "banks", "vgpr-bank": "vgpr_banks",
     "se": "by_se", "cu": "by_cu", "simd": "by_simd", "wave": "by_wave", "time": "timeline",
+    "kind": "kinds", "gap": "gaps", "in-flight": "in_flight",
 }  # fmt: skip
 #: listings that are cut to the number asked for, largest first
 _CUT = ("culprit",)
 
 
-def _listing(analysis: Analysis, by: str, hottest: int, all_lines: bool) -> dict[str, Any]:
+def _listing(analysis: Analysis, by: str, hottest: int, all_lines: bool, wave: int | None) -> dict[str, Any]:
     from isaprof.attribution.groups import listing
 
-    frame = listing(analysis, by)
+    frame = listing(analysis, by, wave)
     if by == "loop":
         return {"loops": _loops(analysis, frame)}
     if by != "line":

@@ -10,6 +10,8 @@ from isaprof.views.grids import Cell, Grid, classes, known, records_of
 from isaprof.views.palette import cause_look, clean, grouped, percentage
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from isaprof.attribution.model import Analysis
 
 #: idle stretches of the matrix pipe listed for each loop
@@ -117,6 +119,30 @@ def _gap(row: Mapping[str, Any], texts: Sequence[str]) -> Gap:
     blamed = int(row["culprit"]) if int(row["culprit"]) >= 0 else int(row["line"])
     text = clean(texts[blamed]) if blamed >= 0 else ""
     return Gap(grouped(int(row["cycles"])), look.short, look.colour, blamed, text)
+
+
+def gaps(analysis: Analysis, frame: pd.DataFrame, count: int) -> Grid:
+    """Who left the matrix pipe idle: the ``count`` longest of each loop; ``frame``: Detail.gaps."""
+    texts = analysis.lines["text"].tolist()
+    columns = (
+        ("loop", "n"), ("cycles", "n"), ("gaps", "n"), ("cause", "f"), ("line", "n"), ("culprit", "n"),
+        ("instruction to blame", "t"),
+    )  # fmt: skip
+    rows, lines = [], []
+    for row in records_of(frame.groupby("loop", sort=False).head(count)):
+        gap = _gap(row, texts)
+        numbers = ["-" if int(row[n]) < 0 else str(row[n]) for n in ("loop", "line", "culprit")]
+        rows.append(
+            (
+                Cell(numbers[0]), Cell(gap.cycles), Cell(grouped(int(row["gaps"]))),
+                Cell(gap.cause, gap.colour), Cell(numbers[1]), Cell(numbers[2]), Cell(gap.text or "-"),
+            )
+        )  # fmt: skip
+        lines.append(gap.line)
+    return Grid(
+        "Idle stretches of the matrix pipe", columns, tuple(rows), tuple(lines),
+        "loop -: the whole kernel", "no SIMD executed two matrix instructions",
+    )  # fmt: skip
 
 
 def loop_grid(analysis: Analysis) -> Grid:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from isaprof.views.grids import Grid, banks, categories, classes, records_of, roll_up
+from isaprof.views.grids import Grid, banks, categories, classes, in_flight, kinds, records_of, roll_up
 from isaprof.views.layout import add_row, new_table, print_table
-from isaprof.views.loops import loops
+from isaprof.views.loops import gaps, loops
 from isaprof.views.palette import cause_look, grouped
 
 if TYPE_CHECKING:
@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from isaprof.attribution.model import Analysis
 
 
-def show(analysis: Analysis, by: str, count: int, console: Console) -> None:
+def show(analysis: Analysis, by: str, count: int, console: Console, wave: int | None = None) -> None:
     """Print the roll-up ``by`` (one of isaprof.attribution.groups.LISTINGS), at most ``count`` of its rows
-    where it is long and sorted by size. Raises BadInput where the capture has no records."""
+    where it is long and sorted by size; ``wave``: over the life of that wave. Raises BadInput where the
+    capture has no records, UsageError for a wave without."""
     from isaprof.attribution.groups import listing
 
-    frame = listing(analysis, by)
+    frame = listing(analysis, by, wave)
     names = classes(analysis)
     if by == "loop":
         _loops(analysis, console)
@@ -33,7 +34,13 @@ def show(analysis: Analysis, by: str, count: int, console: Console) -> None:
     elif by in ("bank", "vgpr-bank"):
         _print(banks(by, frame[:count]), console)
     elif by == "time":
-        print_table(_time(analysis, frame), console)
+        print_table(_time(analysis, frame, wave), console)
+    elif by == "kind":
+        _print(kinds(frame, names), console)
+    elif by == "gap":
+        _print(gaps(analysis, frame, count), console)
+    elif by == "in-flight":
+        _print(in_flight(frame), console)
     else:
         _print(roll_up(by, frame[:count] if by in ("source", "block") else frame, names), console)
 
@@ -50,24 +57,23 @@ def _print(grid: Grid, console: Console) -> None:
     print_table(table, console)
 
 
-def _time(analysis: Analysis, frame: pd.DataFrame) -> Table:
+def _time(analysis: Analysis, frame: pd.DataFrame, wave: int | None) -> Table:
     causes = [str(c) for c in analysis.causes["cause"]]
+    names = ("se", "begin", "end", "in flight", "traced") if wave is None else ("begin", "end")
     table = new_table(
-        (*((n, "n") for n in ("se", "begin", "end", "in flight", "traced")), ("largest causes", "t")),
-        title="Over time",
+        (*((n, "n") for n in names), ("largest causes", "t")),
+        title="Over time" if wave is None else f"The life of wave {wave}",
     )
     for row in records_of(frame):
         largest = sorted(((int(row[c]), c) for c in causes if row.get(c, 0) > 0), reverse=True)[:3]
         text = Text(", ").join(
             Text(f"{cause_look(c).short} {grouped(n)}", style=cause_look(c).colour) for n, c in largest
         )
-        add_row(
-            table,
-            (
-                str(row["se"]), grouped(int(row["begin"])), grouped(int(row["end"])),
-                f"{row['in_flight']:.1f}", f"{row['traced']:.1f}", text,
-            ),
-        )  # fmt: skip
+        when = (grouped(int(row["begin"])), grouped(int(row["end"])))
+        if wave is not None:
+            add_row(table, (*when, text))
+            continue
+        add_row(table, (str(row["se"]), *when, f"{row['in_flight']:.1f}", f"{row['traced']:.1f}", text))
     return table
 
 

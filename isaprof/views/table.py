@@ -41,13 +41,14 @@ def render(
     hottest: int = 10,
     all_lines: bool | None = None,
     by: str = "line",
+    wave: int | None = None,
 ) -> None:
     """Print header, causes and, by ``by``, lines, culprits or waves (``console``: standard output).
 
     ``by``: "line" (every instruction in code order, then the ``hottest``),
     "cause" (the causes only), "culprit", "wave", or another listing of
-    isaprof.attribution.groups. ``all_lines`` None lists every instruction where
-    there are at most :data:`LISTED`.
+    isaprof.attribution.groups; by "time" of all waves or of ``wave``. ``all_lines``
+    None lists every instruction where there are at most :data:`LISTED`.
     """
     console = console or standard_output()
     header(analysis, console)
@@ -74,7 +75,7 @@ def render(
         from isaprof.views.rollups import show
 
         console.print()
-        show(analysis, by, hottest, console)
+        show(analysis, by, hottest, console, wave)
 
 
 def standard_output() -> Console:
@@ -175,7 +176,7 @@ def hottest_table(analysis: Analysis, count: int) -> Table:
 
 def exposed(row: dict[str, Any]) -> str:
     """Exposed cycles; a question mark where the trace cannot tell for any cycle of the wait."""
-    known = int(row["exposed"]) + int(row["hidden"])
+    known = int(row["exposed"]) + int(row["hidden"]) + int(row["covered"])
     return "?" if not known and int(row["unknown"]) else grouped(int(row["exposed"]))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from isaprof.attribution.exposure import SPLIT
 from isaprof.attribution.model import CAUSES, Analysis
 from isaprof.capture.model import Capture
 
@@ -61,18 +62,18 @@ def check(capture: Capture, analysis: Analysis) -> None:
 
 
 def check_detail(analysis: Analysis) -> None:
-    """Exposed, hidden and unknown split stalls and waits exactly; every roll-up is a partition."""
+    """Exposed, hidden, covered and unknown split stalls and waits exactly; every roll-up is a partition."""
     detail = analysis.detail
     assert detail is not None
     lines, table = detail.lines, detail.exposure
-    assert (table[["exposed", "hidden", "unknown"]] >= 0).all(axis=None)
-    assert (table[["exposed", "hidden", "unknown"]].sum(axis=1) == table["cycles"]).all()
-    assert (lines["exposed"] + lines["hidden"] + lines["unknown"] == lines["wait"]).all()
-    assert (lines["stall_exposed"] + lines["stall_hidden"] + lines["stall_unknown"] == lines["stall"]).all()
+    assert (table[list(SPLIT)] >= 0).all(axis=None)
+    assert (table[list(SPLIT)].sum(axis=1) == table["cycles"]).all()
+    assert (lines[list(SPLIT)].sum(axis=1) == lines["wait"]).all()
+    assert (lines[["stall_" + name for name in SPLIT]].sum(axis=1) == lines["stall"]).all()
     parts = table.groupby(["part"])["cycles"].sum()
     assert parts.get("stall", 0) == lines["stall"].sum()
     assert parts.get("launch", 0) + parts.get("idle", 0) == lines["idle"].sum()
-    by_victim = detail.by("culprit").groupby("victim")[["exposed", "hidden", "unknown"]].sum()
+    by_victim = detail.by("culprit").groupby("victim")[list(SPLIT)].sum()
     assert by_victim.sum().sum() == table["cycles"].sum()
     for name in ("source", "block", "kernel", "category", "se", "cu", "simd", "wave"):
         frame = detail.by(name)

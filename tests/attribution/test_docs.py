@@ -2,75 +2,49 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from isaprof.attribution import Analysis, analyse
-from isaprof.attribution.groups import explained_waits
 from isaprof.attribution.model import CAUSES
-from isaprof.backends.recorded import open_recording
-from isaprof.capture.model import Capture
 
-ROOT = Path(__file__).resolve().parents[2]
-CAPTURES = {
-    "gfx1100/gemm": "sqtt/gfx1100/gemm_run0", "gfx1100/sync": "sqtt/gfx1100/sync_run0",
-    "gfx1100/plus": "sqtt/gfx1100/plus_run0", "gfx1200/gemm": "sqtt/gfx1200/gemm_run0",
-    "gfx1200/sync": "sqtt/gfx1200/sync_run0", "gfx1200/plus": "sqtt/gfx1200/plus_run0",
-    "gfx1200/handwritten": "sqtt/gfx1200/handwritten_run0", "gfx950/gemm": "sqtt/gfx950/gemm_run0",
-    "wave_gemm_gfx950": "att/wave_gemm_gfx950",
-}  # fmt: skip
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
-def top_lines(name: str, a: Analysis, count: int = 3) -> list[str]:
-    lines = a.lines
-    rows = lines[(lines["rank"] > 0) & (lines["rank"] <= count)].sort_values("rank")
-    return [
-        f"| {name} | {r.line} | `{r.text}` | {r.lost:,} | {r.cause} | "
-        + (f"{r.culprit}: `{lines.loc[r.culprit, 'text']}` |" if r.culprit >= 0 else "- |")
-        for r in rows.itertuples()
-    ]
-
-
-def summary(name: str, a: Analysis) -> str:
-    named, waited = explained_waits(a)
-    s = a.segments
-    unclear = int(s.loc[s["ambiguous"], "cycles"].sum())
-    share = f"{100 * named / waited:.1f} %" if waited else "no waits"
-    ambiguous = f"{100 * unclear / waited:.1f} %" if waited else "-"
-    unexplained = f"{100 * a.unexplained_share:.1f} %"
-    return f"| {name} | {len(a.waves)} | {a.total_cycles:,} | {unexplained} | {share} | {ambiguous} |"
-
-
-def exposure_row(name: str, a: Analysis) -> str:
-    assert a.detail is not None
-    sums = a.detail.exposure[["cycles", "exposed", "hidden", "unknown"]].sum()
-    amd = a.detail.reference[["hidden_idle", "hidden_stall"]].sum().sum()
-    return f"| {name} | " + " | ".join(f"{int(v):,}" for v in [*sums, amd]) + " |"
-
-
-def tables(data: Path) -> tuple[list[str], list[str]]:
-    """The rows of both tables."""
-    tops: list[str] = []
-    sums: list[str] = []
-    for name, folder in CAPTURES.items():
-        recording = open_recording(data / folder)
-        raw = recording.read(recording.dispatches[0].number)
-        a = analyse(Capture(raw.meta, raw.tables, raw.code_objects))
-        tops += top_lines(name, a)
-        sums += [summary(name, a), exposure_row(name, a)]
-    return tops, sums
+def generator() -> ModuleType:
+    """docs/make_attribution.py."""
+    spec = importlib.util.spec_from_file_location("make_attribution", DOCS / "make_attribution.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.mark.slow
 def test_tables_of_real_captures_are_current(data_dir: Path) -> None:
-    text = (ROOT / "docs" / "attribution.md").read_text(encoding="utf-8")
-    tops, sums = tables(data_dir)
-    assert [row for row in [*tops, *sums] if row not in text] == []
+    make = generator()
+    text = (DOCS / "attribution.md").read_text(encoding="utf-8")
+    assert make.updated(text, make.read(data_dir)) == text, "run docs/make_attribution.py"
+
+
+def test_every_real_capture_has_a_row(data_dir: Path) -> None:
+    make = generator()
+    folders = {
+        str(p.relative_to(data_dir)) for kind in ("sqtt/*/*_run0", "att/*") for p in data_dir.glob(kind)
+    }
+    assert folders == set(make.CAPTURES.values())
+    text = (DOCS / "attribution.md").read_text(encoding="utf-8").split("\n")
+    for header in (make.TOP, make.SUMS, make.EXPOSURE):
+        rows = text[text.index(header) + 2 :]
+        names = {row.split("|")[1].strip() for row in rows[: rows.index("")]}
+        assert names == set(make.CAPTURES), header
 
 
 def test_every_cause_is_documented() -> None:
-    text = (ROOT / "docs" / "attribution.md").read_text(encoding="utf-8").replace("*", "")
+    text = (DOCS / "attribution.md").read_text(encoding="utf-8").replace("*", "")
     aliases = {
         "wait: store": "store",
         "wait: LDS": "LDS",

@@ -1,4 +1,4 @@
-"""Exposed, hidden, unknown: by hand on two waves, by property on any capture."""
+"""Exposed, hidden, covered, unknown: by hand on two waves, by property on any capture."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isaprof.attribution import Analysis, analyse
+from isaprof.attribution.exposure import SPLIT
 from isaprof.attribution.intervals import Axis, shared, union
 from tests.attribution.build import Wave, capture, memory_table
 
@@ -48,9 +49,29 @@ def test_two_other_waves_at_once_hide_the_union_not_the_sum() -> None:
     assert split(a, 1) == (84, 16, 0)
 
 
-def test_the_occupancy_of_another_waves_matrix_instruction_hides() -> None:
+def whole_split(a: Analysis, line: int) -> tuple[int, ...]:
+    assert a.detail is not None
+    return tuple(int(a.detail.lines.loc[line, name]) for name in SPLIT)
+
+
+def test_the_matrix_pipe_covers_what_nobody_hides() -> None:
+    # the other wave's MFMA issues 20 to 24 and is in the pipe until 36
     a = analyse(capture("gfx950", GFX950, [waiting(), Wave(begin=20, slot=1).add(3)]))
-    assert split(a, 1) == (84, 16, 0)  # 4 x 4 passes, of which 4 cycles are its issue
+    assert whole_split(a, 1) == (84, 4, 12, 0)
+
+
+def test_what_a_third_wave_issues_under_a_busy_matrix_pipe_is_hidden_not_covered() -> None:
+    third = Wave(begin=28, slot=2).add(2).add(2)  # issues 28 to 36
+    a = analyse(capture("gfx950", GFX950, [waiting(), Wave(begin=20, slot=1).add(3), third]))
+    assert whole_split(a, 1) == (84, 12, 4, 0)
+
+
+def test_the_pipe_is_covered_by_the_waiting_waves_own_matrix_instruction_too() -> None:
+    wave = Wave().add(3).add(3, stall=12)
+    a = analyse(capture("gfx950", GFX950, [wave, other()]))
+    assert a.detail is not None
+    assert whole_split(a, 3) == (0, 0, 12, 0)
+    assert a.detail.lines.loc[3, "own_pipe"] == 12
 
 
 def test_one_wave_only_is_unknown() -> None:
@@ -69,14 +90,6 @@ def test_a_resident_wave_without_records_makes_its_time_unknown() -> None:
     cap.waves.loc[2, "traced"] = False
     # 56-60 of the other wave lies in it and is hidden all the same
     assert split(analyse(cap), 1) == (84 - 26, 16, 26)
-
-
-def test_the_own_matrix_pipe_is_told_apart_and_hides_nothing() -> None:
-    wave = Wave().add(3).add(3, stall=12)
-    a = analyse(capture("gfx950", GFX950, [wave, other()]))
-    assert a.detail is not None
-    line = a.detail.lines.loc[3]
-    assert (line["exposed"], line["own_pipe"]) == (12, 12)
 
 
 def test_a_bank_conflict_under_a_longer_load_wait_costs_nothing() -> None:
