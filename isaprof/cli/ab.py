@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isaprof.cli import options
 from isaprof.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -19,9 +20,7 @@ if TYPE_CHECKING:
 def command(
     a: Annotated[Path, typer.Argument(metavar="A.co", help="Code object before the edit.")],
     b: Annotated[Path, typer.Argument(metavar="B.co", help="Code object after it.")],
-    shape: Annotated[
-        str | None, typer.Option(help="Sizes of the launch file's axes: 32,32,32 or M=32,N=32,K=32.")
-    ] = None,
+    shape: options.Shape = None,
     kernel: Annotated[str | None, typer.Option(help="Kernel, where A has several.")] = None,
     kernel_b: Annotated[
         str | None, typer.Option("--kernel-b", help="Kernel of B (default: the name of A's).")
@@ -34,40 +33,26 @@ def command(
         Path | None, typer.Option("--launch-b", metavar="FILE", help="Launch file of B (default: A's).")
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, max=1000, help="With how many seeds to compare outputs.")] = 3,
-    seed: Annotated[int | None, typer.Option(help="The first seed (default: the launch file's).")] = None,
+    seed: options.FirstSeed = None,
     workgroups: Annotated[
         str, typer.Option(metavar="all|N|X,Y,Z", help="Workgroups to execute; only theirs is compared.")
     ] = "all",
-    plugin: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE.py", help="Python file that registers references, fills or layouts."),
-    ] = None,
+    plugin: options.Plugins = None,
     fail_slower: Annotated[
         float | None,
         typer.Option("--fail-slower", metavar="PCT", help="Exit 1 where B's span is more than PCT % longer."),
     ] = None,
-    hottest: Annotated[
-        int, typer.Option("--hottest", metavar="N", min=0, help="How many changed lines to list.")
-    ] = 20,
+    hottest: options.ChangedLines = 20,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="DIR", help="Directory for the two captures.")
     ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="With -o: replace the captures of the first comparison there.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    allow_lossy: Annotated[
-        bool, typer.Option("--allow-lossy", help="Compare captures although trace data is missing.")
-    ] = False,
-    max_instructions: Annotated[
-        int | None, typer.Option(min=1, help="Stop a run after so many executed wave instructions.")
-    ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            help="GPU (gfx1151, ...), where the file holds objects for several, or its header names none."
-        ),
-    ] = None,
+    as_json: options.AsJson = False,
+    allow_lossy: options.AllowLossy = False,
+    max_instructions: options.MaxInstructionsOfRun = None,
+    target: options.Target = None,
 ) -> int:
     """Compare two kernels: both outputs, modelled cycles, and the lines that make the difference."""
     if output is not None and output.exists() and not output.is_dir():
@@ -75,13 +60,10 @@ def command(
     if fail_slower is not None and not fail_slower >= 0:
         raise UsageError(f"--fail-slower {fail_slower}: expected a percentage of at least 0")
     from isaprof.ab import run, source
-    from isaprof.cli.objects import open_object
+    from isaprof.cli.objects import load_plugins, open_object
     from isaprof.cli.progress import Bar
 
-    for file in plugin or ():
-        from isaprof.launch.plugin import load_plugin
-
-        load_plugin(file)
+    load_plugins(plugin)
     data, _, origin = open_object(a, target=target, kernel=kernel)
     one = source.load_a(origin.path, data, kernel=origin.kernel, launch=launch, target=origin.arch)
     data, _, origin = open_object(b, target=target, kernel=kernel_b)

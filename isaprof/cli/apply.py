@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from isaprof.cli import options
 from isaprof.errors import AnswerNo, BadInput, ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -34,14 +35,9 @@ def command(
         Path | None, typer.Option("-o", "--output", metavar="PATH", help="File to write, .s or .co.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print proof and diff, write nothing.")] = False,
-    kernel: Annotated[str | None, typer.Option(help="Kernel, where the object has several.")] = None,
-    target: Annotated[
-        str | None, typer.Option(help="Architecture, where the file holds objects for several.")
-    ] = None,
-    launch: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Launch file (default: beside the object, else built in)."),
-    ] = None,
+    kernel: options.Kernel = None,
+    target: options.SourceTarget = None,
+    launch: options.Launch = None,
     shape: Annotated[
         list[str] | None,
         typer.Option(help="Sizes to compare outputs on; may be repeated. Default: the launch file's."),
@@ -49,8 +45,8 @@ def command(
     capture: Annotated[
         Path | None, typer.Option(metavar="CAPTURE", help="A capture of this kernel, for the estimate.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    force: options.ReplaceOutput = False,
+    as_json: options.AsJson = False,
 ) -> int:
     """Rewrite a kernel by one transform, if it is proven safe and computes the same."""
     from isaprof.cli.objects import open_object

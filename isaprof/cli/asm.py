@@ -9,14 +9,16 @@ from typing import Annotated
 
 import typer
 
+from isaprof.cli import options
+
 
 def command(
     source: Annotated[Path, typer.Argument(metavar="KERNEL.s", help="Assembly source.")],
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Code object to write; default: SOURCE with .co.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object about the result.")] = False,
+    force: options.ReplaceOutput = False,
+    as_json: options.AsJsonResult = False,
 ) -> None:
     """Assemble and link a source for the target that it names."""
     from isaprof.asm.assemble import assemble_text, read_text

@@ -9,20 +9,18 @@ from typing import Annotated
 
 import typer
 
+from isaprof.cli import options
 from isaprof.errors import BadInput, ExitCode, IsaprofError, UsageError
 
 
 def command(
-    traces: Annotated[
-        list[Path],
-        typer.Argument(metavar="TRACE...", help="Captures, trace folders, or directories that hold some."),
-    ],
+    traces: options.Traces,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="TABLE.toml", help="Table to write.")],
     name: Annotated[
         str | None, typer.Option("--id", help="Name of the table; it goes into captures made with it.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing table.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: options.AsJson = False,
 ) -> int:
     """Fit launch, cold-memory, cold-code and drain costs of the model to hardware traces of one device.
 

@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from isaprof.cli import options
 from isaprof.errors import ExitCode
 
 
 def command(
-    kernel_object: Annotated[
-        Path,
-        typer.Argument(metavar="KERNEL.co", help="Code object, or a file that holds some (isaprof extract)."),
-    ],
-    shape: Annotated[
-        str | None, typer.Option(help="Sizes of the launch file's axes: 32,32,32 or M=32,N=32,K=32.")
-    ] = None,
-    kernel: Annotated[str | None, typer.Option(help="Kernel, where the object has several.")] = None,
-    launch: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Launch file (default: beside the object, else built in)."),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the operands' contents.")] = None,
+    kernel_object: options.KernelObject,
+    shape: options.Shape = None,
+    kernel: options.Kernel = None,
+    launch: options.Launch = None,
+    seed: options.Seed = None,
     workgroups: Annotated[
         str, typer.Option(metavar="all|N|X,Y,Z", help="Workgroups to execute; only theirs is checked.")
     ] = "all",
@@ -33,26 +25,16 @@ def command(
         int,
         typer.Option(min=0, max=1000, help="How many other orders of waves must give the same outputs."),
     ] = 3,
-    plugin: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE.py", help="Python file that registers references, fills or layouts."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    max_instructions: Annotated[
-        int | None, typer.Option(min=1, help="Stop after so many executed wave instructions.")
-    ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            help="GPU (gfx1151, ...), where the file holds objects for several, or its header names none."
-        ),
-    ] = None,
+    plugin: options.Plugins = None,
+    as_json: options.AsJson = False,
+    max_instructions: options.MaxInstructions = None,
+    target: options.Target = None,
 ) -> int:
     """Find what hardware hides: missing waits, races, unwritten values, overruns. Errors exit 1."""
     from isaprof.backends.sampling import select
     from isaprof.check.model import Severity
     from isaprof.check.run import check
-    from isaprof.cli.objects import open_object
+    from isaprof.cli.objects import load_plugins, open_object
     from isaprof.cli.progress import Bar
     from isaprof.isa.decode import disassemble
     from isaprof.launch.match import find
@@ -60,10 +42,7 @@ def command(
 
     data, co, origin = open_object(kernel_object, target=target, kernel=kernel)
     chosen = co.kernel(origin.kernel)
-    for file in plugin or ():
-        from isaprof.launch.plugin import load_plugin
-
-        load_plugin(file)
+    load_plugins(plugin)
     resolved = find(chosen, co, origin.path, launch).resolve(shape, seed=seed)
     selection = select(workgroups, resolved.grid)
     listing = disassemble(data, arch=co.arch, path=origin.path)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from isaprof.cli import options
 from isaprof.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def command(
         str | None,
         typer.Option("--target", help="GPU: which object of a container, or what a minimal ELF is for."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: options.AsJson = False,
 ) -> int:
     """Compare two code objects: resources, descriptors and metadata, then code line by line."""
     from isaprof.asm.facets import read_facets

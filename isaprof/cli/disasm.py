@@ -9,13 +9,12 @@ from typing import Annotated
 
 import typer
 
+from isaprof.cli import options
 from isaprof.errors import UsageError
 
 
 def command(
-    kernel: Annotated[
-        Path, typer.Argument(metavar="KERNEL.co", help="Code object, or a file that holds some.")
-    ],
+    kernel: options.KernelFile,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="File to write; without it, standard output.")
     ] = None,
@@ -26,8 +25,8 @@ def command(
     name: Annotated[
         str | None, typer.Option("--kernel", help="Choose the object by a kernel it holds.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object about the result.")] = False,
+    force: options.ReplaceOutput = False,
+    as_json: options.AsJsonResult = False,
 ) -> None:
     """Write a code object as assembly that a human edits and `isaprof asm` builds again."""
     from isaprof.asm import disassemble_object

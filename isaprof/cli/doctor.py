@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isaprof.cli import options
 from isaprof.cli.failure import printable
 from isaprof.errors import BadInput, ExitCode
 
@@ -53,7 +54,7 @@ def command(
     backend: Annotated[
         Backend, typer.Option("--backend", help="Exit 6 when something this backend needs is missing.")
     ] = Backend.simulator,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: options.AsJson = False,
 ) -> int:
     """Say what is installed or missing, or what is wrong with a recording, and the next command."""
     from isaprof.backends import environment

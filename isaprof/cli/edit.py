@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isaprof.cli import options
 from isaprof.errors import BadInput, ExitCode
 
 if TYPE_CHECKING:
@@ -23,11 +24,8 @@ def command(
     shape: Annotated[
         str | None, typer.Option(help="Sizes of the launch file's axes (the first time; kept afterwards).")
     ] = None,
-    kernel: Annotated[str | None, typer.Option(help="Kernel, where the object has several.")] = None,
-    launch: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Launch file (default: beside the object, else built in)."),
-    ] = None,
+    kernel: options.Kernel = None,
+    launch: options.Launch = None,
     from_step: Annotated[
         int | None,
         typer.Option(
@@ -44,33 +42,21 @@ def command(
     seeds: Annotated[
         int | None, typer.Option(min=1, max=1000, help="With how many seeds to verify (default 3).")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="The first seed (default: the launch file's).")] = None,
+    seed: options.FirstSeed = None,
     workgroups: Annotated[
         str | None, typer.Option(metavar="all|N|X,Y,Z", help="Workgroups to execute (default all).")
     ] = None,
-    plugin: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE.py", help="Python file that registers references, fills or layouts."),
-    ] = None,
-    hottest: Annotated[
-        int, typer.Option("--hottest", metavar="N", min=0, help="How many changed lines to list.")
-    ] = 10,
+    plugin: options.Plugins = None,
+    hottest: options.ChangedLines = 10,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="DIR", help="Default: ./KERNEL.edit")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    max_instructions: Annotated[
-        int | None, typer.Option(min=1, help="Stop a run after so many executed wave instructions.")
-    ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            help="GPU (gfx1151, ...), where the file holds objects for several, or its header names none."
-        ),
-    ] = None,
+    as_json: options.AsJson = False,
+    max_instructions: options.MaxInstructionsOfRun = None,
+    target: options.Target = None,
 ) -> int:
     """Edit a kernel step by step: each attempt is assembled, verified, compared and kept."""
-    from isaprof.cli.objects import open_object
+    from isaprof.cli.objects import load_plugins, open_object
     from isaprof.cli.progress import Bar
     from isaprof.edit import editor
     from isaprof.edit.ladder import Options, open_ladder
@@ -79,15 +65,12 @@ def command(
     argv = [] if no_editor or step is not None else editor.command()
     data, _, origin = open_object(kernel_object, target=target, kernel=kernel)
     ready = None if step is None else _text(step)
-    for file in plugin or ():
-        from isaprof.launch.plugin import load_plugin
-
-        load_plugin(file)
+    load_plugins(plugin)
     directory = output or Path(f"{kernel_object.stem}.edit")
-    options = Options(shape, origin.kernel, launch, seeds, seed, workgroups, max_instructions, origin.arch)
+    asked = Options(shape, origin.kernel, launch, seeds, seed, workgroups, max_instructions, origin.arch)
     with ExitStack() as stack:
         with Bar() as bar:
-            ladder = stack.enter_context(open_ladder(directory, origin.path, data, options, bar.update))
+            ladder = stack.enter_context(open_ladder(directory, origin.path, data, asked, bar.update))
         return _attempts(ladder, argv, ready, from_step, kernel_object, hottest=hottest, as_json=as_json)
 
 

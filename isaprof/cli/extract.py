@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isaprof.cli import options
 from isaprof.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def command(
         ),
     ] = None,
     list_only: Annotated[bool, typer.Option("--list", help="List what is inside, write nothing.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: options.AsJson = False,
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
 ) -> None:  # fmt: skip
     """Write the code objects inside a program, library, offload bundle or Triton cache to files."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from isaprof.cli import options
 from isaprof.errors import DataLoss, ExitCode
 
 if TYPE_CHECKING:
@@ -47,15 +48,12 @@ def command(
     target: Annotated[
         str | None, typer.Option("--arch", metavar="gfx...", help="GPU target, where no file says it.")
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="PATH", help="Default: ./<kernel>-<arch>-<n>.isaprof"),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing capture.")] = False,
+    output: options.CaptureOutput = None,
+    force: options.ReplaceCapture = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit 7, writing nothing, when data was lost.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: options.AsJson = False,
 ) -> int:
     """Read a recorded hardware trace into a Capture."""
     from isaprof.backends.recorded import choose, open_recording

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isaprof.cli import options
 from isaprof.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,14 +18,12 @@ if TYPE_CHECKING:
 
 
 def command(
-    kernel_file: Annotated[
-        Path, typer.Argument(metavar="KERNEL.co", help="Code object, or a file that holds some.")
-    ],
+    kernel_file: options.KernelFile,
     kernel: Annotated[str | None, typer.Option(help="Only this kernel (default: all of them).")] = None,
     target: Annotated[
         str | None, typer.Option(help="GPU: which object of a container, or what a minimal ELF is for.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: options.AsJson = False,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for one Markdown page per kernel.")
     ] = None,

@@ -9,23 +9,17 @@ from typing import Annotated
 
 import typer
 
+from isaprof.cli import options
+
 
 def command(
-    kernel_object: Annotated[
-        Path,
-        typer.Argument(metavar="KERNEL.co", help="Code object, or a file that holds some (isaprof extract)."),
-    ],
-    kernel: Annotated[str | None, typer.Option(help="Kernel, where the object has several.")] = None,
+    kernel_object: options.KernelObject,
+    kernel: options.Kernel = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="PATH", help="Default: standard output.")
     ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            help="GPU (gfx1151, ...), where the file holds objects for several, or its header names none."
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    target: options.Target = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Write the skeleton of a launch file from a kernel's metadata."""
     from isaprof.cli.objects import open_object

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isaprof.cli import options
 from isaprof.errors import BadInput, ExitCode
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def command(
         str | None,
         typer.Option("--target", help="GPU of minimal ELF files; of containers the object for it."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: options.AsJson = False,
 ) -> int:
     """Check a kernel for illegal code: waits, hazards, registers, LDS, branches, offsets. Errors exit 1."""
     from isaprof.lint import Severity

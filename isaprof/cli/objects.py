@@ -1,8 +1,9 @@
-"""Opening the ``KERNEL.co`` argument of a command: a code object or a file that holds some."""
+"""What several verbs do with their arguments: opening ``KERNEL.co``, loading plug-ins."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,3 +24,12 @@ def open_object(path: Path, *, target: str | None, kernel: str | None) -> tuple[
     for note in origin.notes:
         print(f"isaprof: note: {note}", file=sys.stderr)
     return data, co, origin
+
+
+def load_plugins(paths: Iterable[Path] | None) -> None:
+    """Execute the files of ``--plugin``. Raises BadInput where one cannot be run."""
+    if paths:
+        from isaprof.launch.plugin import load_plugin
+
+        for path in paths:
+            load_plugin(path)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from isaprof.cli import options
 from isaprof.errors import UsageError
 from isaprof.files import may_write, read_bytes, write_new
 
@@ -20,7 +21,7 @@ class Plotly(StrEnum):
 
 
 def command(
-    capture: Annotated[Path, typer.Argument(metavar="CAPTURE", help="Capture directory (*.isaprof).")],
+    capture: options.CaptureDirectory,
     other: Annotated[
         Path | None, typer.Argument(metavar="CAPTURE2", help="A second capture to compare with the first.")
     ] = None,
@@ -32,10 +33,8 @@ def command(
         typer.Option(help="Add interactive plotly charts; their code inside the file (5 MB) or from a CDN."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing report.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    allow_lossy: Annotated[
-        bool, typer.Option("--allow-lossy", help="Compare captures although trace data is missing.")
-    ] = False,
+    as_json: options.AsJson = False,
+    allow_lossy: options.AllowLossy = False,
 ) -> None:
     """Write a capture, or the comparison of two, as one self-contained HTML file."""
     out = output or Path(capture.name.removesuffix(".isaprof") + ".html")

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
+from isaprof.cli import options
 
 
 def command(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(metavar="KERNEL.co...|DIR", help="Code objects, files with some inside, folders."),
-    ],
-    target: Annotated[
-        str | None,
-        typer.Option("--target", help="GPU of minimal ELF files; of containers only the objects for it."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    paths: options.KernelObjects,
+    target: options.TargetOfMany = None,
+    as_json: options.AsJson = False,
 ) -> int:
     """Prove that each object survives disassembly and reassembly: identical, equivalent or different."""
     from isaprof.cli.roundtrip_report import run

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from isaprof.cli import options
 from isaprof.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -34,19 +35,11 @@ class Show(NamedTuple):
 
 
 def command(
-    kernel_object: Annotated[
-        Path | None,
-        typer.Argument(metavar="KERNEL.co", help="Code object, or a file that holds some (isaprof extract)."),
-    ] = None,
-    shape: Annotated[
-        str | None, typer.Option(help="Sizes of the launch file's axes: 32,32,32 or M=32,N=32,K=32.")
-    ] = None,
-    kernel: Annotated[str | None, typer.Option(help="Kernel, where the object has several.")] = None,
-    launch: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Launch file (default: beside the object, else built in)."),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the operands' contents.")] = None,
+    kernel_object: options.OptionalKernelObject = None,
+    shape: options.Shape = None,
+    kernel: options.Kernel = None,
+    launch: options.Launch = None,
+    seed: options.Seed = None,
     workgroups: Annotated[
         str, typer.Option(metavar="all|N|X,Y,Z", help="Workgroups to execute; only theirs is verified.")
     ] = "all",
@@ -54,15 +47,9 @@ def command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Resolve everything, print what would be run, run nothing.")
     ] = False,
-    plugin: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE.py", help="Python file that registers references, fills or layouts."),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="PATH", help="Default: ./<kernel>-<arch>-<n>.isaprof"),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing capture.")] = False,
+    plugin: options.Plugins = None,
+    output: options.CaptureOutput = None,
+    force: options.ReplaceCapture = False,
     hottest: Annotated[
         int, typer.Option("--hottest", metavar="N", min=0, help="How many of the hottest lines to list.")
     ] = 10,
@@ -70,17 +57,10 @@ def command(
         bool | None,
         typer.Option("--all/--brief", help="List every instruction, in code order (default: up to 300)."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    max_instructions: Annotated[
-        int | None, typer.Option(min=1, help="Stop after so many executed wave instructions.")
-    ] = None,
+    as_json: options.AsJson = False,
+    max_instructions: options.MaxInstructions = None,
     no_verify: Annotated[bool, typer.Option("--no-verify", help="Do not compare the output.")] = False,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            help="GPU (gfx1151, ...), where the file holds objects for several, or its header names none."
-        ),
-    ] = None,
+    target: options.Target = None,
     co_dir: Annotated[
         Path | None,
         typer.Option("--co-dir", metavar="DIR", help="Instead of KERNEL.co: choose as the driver does."),
@@ -113,15 +93,12 @@ def command(
         raise UsageError("--list, --where and --cus go with --co-dir DIR")
     assert kernel_object is not None
     from isaprof.capture.place import default_path, may_write
-    from isaprof.cli.objects import open_object
+    from isaprof.cli.objects import load_plugins, open_object
     from isaprof.launch.match import find
 
     data, co, origin = open_object(kernel_object, target=target, kernel=kernel)
     chosen = co.kernel(origin.kernel)
-    for file in plugin or ():
-        from isaprof.launch.plugin import load_plugin
-
-        load_plugin(file)
+    load_plugins(plugin)
     resolved = find(chosen, co, origin.path, launch).resolve(shape, seed=seed)
     out = output or default_path(chosen.name, co.arch)
     may_write(out, force=force)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isaprof.cli import options
 from isaprof.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -21,11 +22,9 @@ def command(
         Path,
         typer.Argument(metavar="CAPTURE|KERNEL.co|KERNEL.s", help="What to look at; a capture has cycles."),
     ],
-    kernel: Annotated[str | None, typer.Option(help="Kernel, where the object has several.")] = None,
-    target: Annotated[
-        str | None, typer.Option(help="Architecture, where the file holds objects for several.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    kernel: options.Kernel = None,
+    target: options.SourceTarget = None,
+    as_json: options.AsJson = False,
 ) -> int:
     """List the rewrites that apply to a kernel, best first, with evidence, proof and expected gain."""
     from isaprof.transforms.subject import Subject

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isaprof.cli import options
 from isaprof.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,13 +18,11 @@ if TYPE_CHECKING:
 
 
 def command(
-    capture: Annotated[Path, typer.Argument(metavar="CAPTURE", help="Capture directory (*.isaprof).")],
+    capture: options.CaptureDirectory,
     other: Annotated[
         Path | None, typer.Argument(metavar="CAPTURE2", help="A second capture to show beside the first.")
     ] = None,
-    allow_lossy: Annotated[
-        bool, typer.Option("--allow-lossy", help="Compare captures although trace data is missing.")
-    ] = False,
+    allow_lossy: options.AllowLossy = False,
 ) -> int:
     """Show a capture as a stall heatmap in the terminal, or two side by side."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):

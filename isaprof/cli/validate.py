@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from isaprof.cli import options
 from isaprof.errors import BadInput, ExitCode
 
 
@@ -19,10 +20,7 @@ class Format(StrEnum):
 
 
 def command(
-    traces: Annotated[
-        list[Path],
-        typer.Argument(metavar="TRACE...", help="Captures, trace folders, or directories that hold some."),
-    ],
+    traces: options.Traces,
     launch: Annotated[
         Path | None, typer.Option(help="Launch file, for the addresses; default: a built-in one.")
     ] = None,
@@ -31,7 +29,7 @@ def command(
         list[Path] | None, typer.Option(help="Calibration table written by isaprof calibrate.")
     ] = None,
     layout: Annotated[Format, typer.Option("--format", help="text, or the tables of a page.")] = Format.text,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: options.AsJson = False,
 ) -> int:
     """Replay recorded waves in the timing model and print its errors, part by part."""
     from isaprof.accuracy.tables import read_tables

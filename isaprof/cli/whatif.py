@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isaprof.cli import options
 from isaprof.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ _WAIT = "--wait 2   or, where the instruction waits on several counters, --wait 
 
 
 def command(
-    capture: Annotated[Path, typer.Argument(metavar="CAPTURE", help="Capture directory (*.isaprof).")],
+    capture: options.CaptureDirectory,
     line: Annotated[
         int | None, typer.Option(metavar="L", help="Line of the instruction, as isaprof show numbers them.")
     ] = None,
@@ -38,7 +39,7 @@ def command(
     calibration: Annotated[
         Path | None, typer.Option(help="Calibration table written by isaprof calibrate.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: options.AsJson = False,
 ) -> int:
     """Time recorded waves again under a virtual edit; print the change with an interval (modelled)."""
     import isaprof

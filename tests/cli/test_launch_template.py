@@ -10,24 +10,27 @@ import pytest
 
 from isaprof import cli
 
-KERNEL = str(Path(__file__).parents[2] / "samples/gemm_rdna35/gemm_rdna35.co")
+
+@pytest.fixture
+def kernel(samples_dir: Path) -> str:
+    return str(samples_dir / "gemm_rdna35/gemm_rdna35.co")
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+def run(capsys: pytest.CaptureFixture[str], kernel: str, *arguments: str) -> tuple[int, str]:
     with pytest.raises(SystemExit) as e:
-        cli.main(["launch-template", KERNEL, *arguments])
+        cli.main(["launch-template", kernel, *arguments])
     return int(str(e.value.code)), capsys.readouterr().out
 
 
-def test_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out = run(capsys)
+def test_on_stdout(kernel: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out = run(capsys, kernel)
     assert code == 0
     assert tomllib.loads(out)["kernel"]["symbol"] == "gemm_rdna35"
 
 
-def test_json_is_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, text = run(capsys)
-    code, out = run(capsys, "--json")
+def test_json_is_one_object(kernel: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, text = run(capsys, kernel)
+    code, out = run(capsys, kernel, "--json")
     assert code == 0
     assert json.loads(out) == {
         "schema_version": 1,
@@ -37,8 +40,8 @@ def test_json_is_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         "launch_file": text,
     }
     file = tmp_path / "k.launch.toml"
-    assert json.loads(run(capsys, "--json", "-o", str(file))[1])["output"] == str(file)
+    assert json.loads(run(capsys, kernel, "--json", "-o", str(file))[1])["output"] == str(file)
     assert file.read_text() == text
-    code, out = run(capsys, "--json", "-o", str(file))
+    code, out = run(capsys, kernel, "--json", "-o", str(file))
     assert code == 2
     assert "already exists" in json.loads(out)["error"]["message"]
