@@ -203,14 +203,16 @@ def _trace(
 ) -> tuple[WaveTrace, bool]:
     import numpy as np
 
+    from isaprof.sim.events import MemEvents
     from isaprof.sim.trace import WaveTrace
 
     lines = np.array(path.lines, dtype=np.int32)
     key = lines.tobytes()
     like = addresses.of(wave, key) or addresses.like(position, key, number)
-    memory = dict(like.memory) if like is not None else assumed(recording, path, number)
-    for step in [s for s in memory if path.lines[s] in edit.no_conflict]:
-        memory[step] = _one_lane(memory[step])
+    memory = like.memory if like is not None else assumed(recording, path, number)
+    if edit.no_conflict:
+        chosen = [step for step, line in enumerate(path.lines) if line in edit.no_conflict]
+        memory = MemEvents.of(memory).of_one_lane(chosen, "lds")
     zero = like.exec_zero if like is not None else frozenset()
     shown = path if edit.path is None else edit.path(path)
     if shown is not path:
@@ -222,7 +224,7 @@ def _trace(
     )
 
 
-def assumed(recording: Recording, path: Path, number: int) -> dict[int, MemEvent]:
+def assumed(recording: Recording, path: Path, number: int) -> Mapping[int, MemEvent]:
     """Accesses for a path without known addresses, as a well-behaved kernel would make them.
 
     Every lane is active, lanes are side by side, LDS has no bank conflict, each
@@ -258,35 +260,23 @@ _FAR = 1 << 40
 
 def _carried(
     old: Path, new: Path, memory: Mapping[int, MemEvent], zero: frozenset[int]
-) -> tuple[dict[int, MemEvent], frozenset[int]]:
+) -> tuple[Mapping[int, MemEvent], frozenset[int]]:
     """Accesses moved to the edited path: the n-th visit of a line keeps its n-th access."""
+    from isaprof.sim.events import MemEvents
+
     steps: dict[tuple[int, int], int] = {}
     visits: Counter[int] = Counter()
     for step, line in enumerate(new.lines):
         steps[line, visits[line]] = step
         visits[line] += 1
     visits.clear()
-    moved: dict[int, MemEvent] = {}
-    idle = set()
+    moved: dict[int, int] = {}
     for step, line in enumerate(old.lines):
         at = steps.get((line, visits[line]))
         visits[line] += 1
-        if at is None:
-            continue
-        if step in memory:
-            moved[at] = memory[step]
-        if step in zero:
-            idle.add(at)
-    return moved, frozenset(idle)
-
-
-def _one_lane(event: MemEvent) -> MemEvent:
-    """The access of one lane: as many bytes a lane, and nothing to conflict with."""
-    from dataclasses import replace
-
-    if event.space != "lds":
-        return event
-    return replace(event, addresses=event.addresses[:1], lanes=event.lanes[:1])
+        if at is not None:
+            moved[step] = at
+    return MemEvents.of(memory).moved(moved), frozenset(moved[s] for s in zero if s in moved)
 
 
 def _steps(rows: pd.DataFrame, traces: Sequence[WaveTrace]) -> list[int]:

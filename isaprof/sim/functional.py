@@ -400,6 +400,6 @@ class Machine:
 
 def _wave_trace(w: Wave) -> WaveTrace:
     return WaveTrace(
-        w.workgroup, w.id_in_wg, w.threads, np.array(w.lines, np.int32), w.trace or {}, frozenset(w.taken),
+        w.workgroup, w.id_in_wg, w.threads, w.path(), w.accesses(), frozenset(w.taken),
         frozenset(w.exec_zero),
     )  # fmt: skip

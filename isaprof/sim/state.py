@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isaprof.sim.events import MemEvents
 from isaprof.sim.mode import FloatMode, decode_mode
 
 #: slots of the scalar file (our own numbering, the same on every generation)
@@ -161,6 +162,15 @@ class Wave:
     def set_mode(self, mode: int) -> None:
         self.mode = mode
         self.fm: FloatMode = decode_mode(mode, self.facts_fnuz)
+
+    # -- what a traced wave did ------------------------------------------------
+    def path(self) -> NDArray[np.int32]:
+        """Listing index of each step."""
+        return np.array(self.lines, np.int32)
+
+    def accesses(self) -> MemEvents:
+        """The memory accesses by step."""
+        return MemEvents.of(self.trace or {})
 
     # -- convenience views (tests, reports) ------------------------------------
     @property

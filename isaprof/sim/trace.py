@@ -6,6 +6,7 @@ listing and the memory accesses on it. The timing model needs nothing else.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,8 @@ class WaveTrace:
     wave_in_wg: int
     threads: int  #: active threads at launch
     lines: NDArray[np.int32]
-    memory: dict[int, MemEvent] = field(default_factory=dict)  #: step -> event
+    #: step -> event; what an executor made holds columns (isaprof.sim.events.MemEvents)
+    memory: Mapping[int, MemEvent] = field(default_factory=dict)
     #: steps at which a branch was taken
     taken: frozenset[int] = frozenset()
     #: steps executed with EXEC == 0

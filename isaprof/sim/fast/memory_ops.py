@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isaprof.isa.model import Instruction, Operand, OperandKind
-from isaprof.sim.fast.records import ACCESS, ATOMIC, SLOTS, SPACES, SRC, Dpp, Dst, H, Mem, Op
+from isaprof.sim.events import SPACES
+from isaprof.sim.fast.records import ACCESS, ATOMIC, SLOTS, SRC, Dpp, Dst, H, Mem, Op
 from isaprof.sim.lower.access import ELEMENTS, Element
 from isaprof.sim.lower.buffer import _operands
 from isaprof.sim.lower.context import modifier_int

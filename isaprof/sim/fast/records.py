@@ -21,7 +21,6 @@ _HANDLERS = (
     "swizzle mem matrix"
 )
 H = {n: i for i, n in enumerate(_HANDLERS.split())}
-SPACES = ("global", "lds", "scratch", "buffer", "scalar", "flat")
 ACCESS = {n: i for i, n in enumerate(("load", "store", "atomic", "dma"))}
 ELEMENT = {
     "f32": 0, "f16": 1, "bf16": 2, "i8": 3, "u8": 4, "i4": 5, "u4": 6, "fp8": 7, "bf8": 7, "fp8_fnuz": 7,
@@ -113,7 +112,8 @@ class WaveRecord(c.Structure):
     _fields_ = _fields(
         "u32 *v; i64 lanes pc clock step done barrier phase hit; u64 mask_of fnuz; u8 *scratch; "
         "i64 scratch_stride; u8 *lds; i64 lds_size lds_outside; u8 *memory *lines *line_flags; "
-        "i64 traced nlines lines_cap; u8 *events; i64 nevents events_cap; u32 scc mode s[128] mask[64]"
+        "i64 traced nlines lines_cap; u8 *events; i64 nevents events_cap; u8 *addresses *event_lanes; "
+        "i64 naddresses addresses_cap; u32 scc mode s[128] mask[64]"
     )
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isaprof.sim.fast.records import SPACES, WaveRecord
+from isaprof.sim.events import MemEvents
+from isaprof.sim.fast.records import WaveRecord
 from isaprof.sim.mode import decode_mode
 from isaprof.sim.state import EXEC, Rows, Wave
-from isaprof.sim.trace import MemEvent
 
-#: instructions and bytes of memory events between two visits of Python, for traced waves
-_LINES, _EVENTS = 4096, 1 << 18
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+#: instructions, memory events and their lanes between two visits of Python, for traced waves
+_LINES, _EVENTS, _ADDRESSES = 4096, 4096, 1 << 15
 
 
 class FastWave(Wave):
@@ -24,7 +27,7 @@ class FastWave(Wave):
     executes an instruction, and given back by :meth:`to_record`.
     """
 
-    __slots__ = ("_rows", "_trace_buffers", "record")
+    __slots__ = ("_events", "_parts", "_rows", "_trace_buffers", "record")
 
     def __init__(self, lanes: int, registers: int, agpr_base: int) -> None:
         self.record = WaveRecord()
@@ -61,9 +64,12 @@ class FastWave(Wave):
         super().reset()
         self.s = zeros
         self.set_exec((1 << self.lanes) - 1)
+        # what C recorded until now: pieces of the path; events with the addresses and lanes behind them
+        self._parts: list[NDArray[np.int32]] = []
+        self._events: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int8]]] = []
         for name in (
             "pc", "clock", "step", "done", "barrier", "phase", "hit", "lds_outside", "nlines", "nevents",
-            "traced", "scratch", "scc",
+            "naddresses", "traced", "scratch", "scc",
         ):  # fmt: skip
             setattr(r, name, 0)
 
@@ -78,11 +84,13 @@ class FastWave(Wave):
         if self.trace is not None:
             if self._trace_buffers is None:
                 self._trace_buffers = (
-                    np.zeros(_LINES, np.int32), np.zeros(_LINES, np.uint8), np.zeros(_EVENTS, np.uint8)
+                    np.zeros(_LINES, np.int32), np.zeros(_LINES, np.uint8), np.zeros((_EVENTS, 3), np.int64),
+                    np.zeros(_ADDRESSES, np.int64), np.zeros(_ADDRESSES, np.int8),
                 )  # fmt: skip
-            lines, flags, events = self._trace_buffers
+            lines, flags, events, addresses, lanes = self._trace_buffers
             r.traced, r.lines, r.line_flags, r.lines_cap = 1, lines.ctypes.data, flags.ctypes.data, _LINES
             r.events, r.events_cap = events.ctypes.data, _EVENTS
+            r.addresses, r.event_lanes, r.addresses_cap = addresses.ctypes.data, lanes.ctypes.data, _ADDRESSES
 
     def from_record(self) -> None:
         """Before the reference executes an instruction."""
@@ -108,35 +116,35 @@ class FastWave(Wave):
         r = self.record
         if self.trace is None or not (r.nlines or r.nevents):
             return
-        lines, flags, events = self._trace_buffers
+        lines, flags, events, addresses, lanes = self._trace_buffers
         first = r.step - r.nlines
-        self.lines += lines[: r.nlines].tolist()
+        self._take_lines()
+        self._parts.append(lines[: r.nlines].copy())
         marks = flags[: r.nlines]
         self.taken.update((first + np.flatnonzero(marks & 1)).tolist())
         self.exec_zero.update((first + np.flatnonzero(marks & 2)).tolist())
-        at, end = 0, r.nevents
-        words = events.view(np.int64)
-        while at < end:
-            i = at >> 3
-            step, kind, n = (int(x) for x in words[i : i + 3])
-            addresses = words[i + 3 : i + 3 + n].copy()
-            lanes = words[i + 3 + n : i + 3 + 2 * n].astype(np.int16)
-            at += 24 + 16 * n
-            space = SPACES[kind & 0xFF]
-            self._keep(step, MemEvent(
-                space, bool(kind >> 8 & 1), bool(kind >> 16 & 1), kind >> 24, addresses,
-                lanes[:0] if space == "scalar" else lanes,
-            ))  # fmt: skip
-        r.nlines = r.nevents = 0
+        if r.nevents:
+            n = r.naddresses
+            self._events.append((events[: r.nevents].copy(), addresses[:n].copy(), lanes[:n].copy()))
+        r.nlines = r.nevents = r.naddresses = 0
 
-    def _keep(self, step: int, event: MemEvent) -> None:
-        assert self.trace is not None
-        old = self.trace.get(step)
-        if old is not None:
-            # two addresses per lane (ds_read2): one event, the second half follows the first
-            event.addresses = np.concatenate([old.addresses, event.addresses])
-            event.lanes = np.concatenate([old.lanes, event.lanes])
-        self.trace[step] = event
+    def _take_lines(self) -> None:
+        """Lines that the reference executed since C's last ones."""
+        if self.lines:
+            self._parts.append(np.array(self.lines, np.int32))
+            self.lines.clear()
+
+    def path(self) -> NDArray[np.int32]:
+        self._take_lines()
+        return np.concatenate(self._parts) if self._parts else np.zeros(0, np.int32)
+
+    def accesses(self) -> MemEvents:
+        parts = [MemEvents.of(self.trace or {})]  # of instructions that the reference executed
+        for events, addresses, lanes in self._events:
+            step, kind, count = events.T
+            what = (kind & 0xFF, kind >> 8 & 1, kind >> 16 & 1, kind >> 24)
+            parts.append(MemEvents(step, what, count, addresses, lanes))
+        return MemEvents.joined([p for p in parts if len(p)] or parts[:1])
 
     def executing_zero(self) -> bool:
         return not (self.s[EXEC] | (self.s[EXEC + 1] if self.lanes == 64 else 0))

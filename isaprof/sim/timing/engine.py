@@ -22,8 +22,8 @@ from heapq import heappop, heappush
 
 from isaprof.errors import KernelFault
 from isaprof.isa.model import Category
+from isaprof.sim.timing.accesses import LOCAL
 from isaprof.sim.timing.lines import CODE, PORT_NONE, PORT_VALU, PORTS, REGISTERS
-from isaprof.sim.timing.paths import LOCAL
 from isaprof.sim.timing.residency import WAVE_BITS, Residency
 from isaprof.sim.timing.scoreboard import SLOTS, Kind, Slot
 from isaprof.sim.timing.state import NEVER, counter_free, producer

@@ -60,15 +60,16 @@ def simulate(
     """
     k = Constants(table, calibration)
     names = tuple(k["counter_max"])
-    paths = flatten(traces, listing, k, resources.wave_size)
-    lines = decode(listing, k, names, resources.wave_size, set(np.unique(paths.line).tolist()))
+    lib = compiled.library()
+    paths = flatten(traces, listing, k, resources.wave_size, lib)
+    executed = np.flatnonzero(np.bincount(paths.line)).tolist()
+    lines = decode(listing, k, names, resources.wave_size, set(executed))
     dispatcher = Dispatcher(k, resources, traces, places)
     apart = _apart(k, resources, dispatcher, paths)
     memory = Memory(k, warm=resources.warm, full=dispatcher.full, apart=apart)
-    entry, end = _extent(listing, paths.line)
+    entry, end = _extent(listing, paths.line, executed)
     fetch = Fetch(k, entry, end, warm=resources.warm, prefetch=resources.inst_prefetch_bytes)
     counter_max = [k["counter_max"][n] for n in names]
-    lib = compiled.library()
     engine: Engine | compiled.Loop
     if lib is None:
         lists = PathLists(paths)
@@ -104,9 +105,9 @@ def _apart(k: Constants, resources: Resources, dispatcher: Dispatcher, paths: Pa
     return min(1.0, resources.footprint / line / max(1, mine * units))
 
 
-def _extent(listing: Listing, executed: NDArray[np.int32]) -> tuple[int, int]:
-    """Address of the first executed instruction and of the end of the last one."""
-    if not len(executed):
+def _extent(listing: Listing, line: NDArray[np.int32], executed: Sequence[int]) -> tuple[int, int]:
+    """Address of the first of the executed instructions (in ``line``'s order) and of the last one's end."""
+    if not executed:
         return 0, 1
-    first = listing.instructions[int(executed[0])].pc
-    return first, max(listing.instructions[i].end for i in np.unique(executed).tolist())
+    first = listing.instructions[int(line[0])].pc
+    return first, max(listing.instructions[i].end for i in executed)

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from isaprof.isa.model import Category
+from isaprof.sim.events import SPACES
+from isaprof.sim.timing.accesses import LOCAL, VECTOR
 from isaprof.sim.timing.engine import Engine
 from isaprof.sim.timing.lines import CATEGORIES, CODE
-from isaprof.sim.timing.paths import LOCAL, VECTOR, Paths
+from isaprof.sim.timing.paths import Paths
 from isaprof.sim.timing.state import Records
 from isaprof.sim.trace import WorkgroupTrace
 
@@ -34,7 +36,8 @@ def frames(engine: Engine | Loop, paths: Paths, traces: Sequence[WorkgroupTrace]
             n: np.asarray(getattr(out, n)) for n in ("wave", "step", "time", "stall", "duration", "category")
         }
     wave = out["wave"].astype(np.int64)
-    order = np.argsort(wave, kind="stable")
+    # numbers of 16 bits are sorted by counting
+    order = np.argsort(wave.astype(np.uint16) if len(engine.end) <= 1 << 16 else wave, kind="stable")
     wave = wave[order]
     step = out["step"].astype(np.int64)[order]
     count = np.bincount(wave, minlength=len(engine.end)) if len(wave) else np.zeros(len(engine.end), np.int64)
@@ -64,9 +67,11 @@ def frames(engine: Engine | Loop, paths: Paths, traces: Sequence[WorkgroupTrace]
 
 def _named(codes: NDArray[np.int64], names: Sequence[str]) -> pd.Series[Any]:
     """Codes as a dictionary-coded column."""
+    import numpy as np
     import pandas as pd
 
-    return pd.Series(pd.Categorical.from_codes(codes.tolist(), dtype=pd.CategoricalDtype(list(names))))
+    dtype = pd.CategoricalDtype(list(names))
+    return pd.Series(pd.Categorical.from_codes(codes.astype(np.int8), dtype=dtype))
 
 
 def _waves(engine: Engine | Loop, traces: Sequence[WorkgroupTrace]) -> pd.DataFrame:
@@ -110,13 +115,16 @@ def _states(
     immediate = columns["category"] == CODE[Category.IMMED]
     n = len(time)
     # change points of every wave: its begin (IDLE), each record's time (STALL or WAIT) and issue (EXEC)
-    ids = np.concatenate((np.arange(len(waves)), wave, wave))
-    rank = np.concatenate((np.full(len(waves), -1), np.arange(n) * 2, np.arange(n) * 2 + 1))
-    at = np.concatenate((begin, time, time + stall))
-    what = np.concatenate((np.full(len(waves), _IDLE), np.where(immediate, _WAIT, _STALL), np.full(n, _EXEC)))
-    order = np.lexsort((rank, ids))
-    ids, at, what = ids[order], np.minimum(at[order], end[ids[order]]), what[order]
-    at = np.maximum(at, begin[ids])
+    ids = np.repeat(np.arange(len(waves)), 1 + 2 * np.diff(first))
+    at, what = np.empty(len(ids), np.int64), np.empty(len(ids), np.int8)
+    ready = 2 * np.arange(n) + wave + 1
+    for where, when, state in (
+        (2 * first[:-1] + np.arange(len(waves)), begin, _IDLE),
+        (ready, time, np.where(immediate, np.int8(_WAIT), np.int8(_STALL))),
+        (ready + 1, time + stall, _EXEC),
+    ):
+        at[where], what[where] = when, state
+    at = np.maximum(np.minimum(at, end[ids]), begin[ids])
     following = np.append(at[1:], 0)
     lasting = np.append(ids[1:] != ids[:-1], True) if len(ids) else np.zeros(0, bool)
     following = np.where(lasting, end[ids], following) if len(ids) else following[:0]
@@ -167,35 +175,49 @@ def _memory(
     import numpy as np
     import pandas as pd
 
-    events = np.asarray(paths.event, dtype=np.int64)[step] if len(step) else np.zeros(0, np.int64)
-    has = events >= 0
+    events = paths.event[step]
+    has = np.flatnonzero(events >= 0)
     events = events[has]
 
-    def column(values: NDArray[Any]) -> NDArray[np.int64]:
-        return values.astype(np.int64)[events]
+    def column(values: NDArray[Any]) -> NDArray[Any]:
+        return values[events]
 
-    space = column(paths.space)
-    touched = column(np.diff(paths.lines_ptr))
+    space, reason = column(paths.space), column(paths.reason)
     frame = pd.DataFrame(
         {
             "wave": wave[has].astype(np.int32),
             "seq": seq[has].astype(np.int32),
-            "space": pd.Categorical(np.array(paths.names, dtype=object)[events]),
-            "store": column(paths.store).astype(bool),
-            "lanes": column(paths.lanes).astype(np.int32),
-            "bytes": column(paths.bytes).astype(np.int32),
+            "space": _present(column(paths.name), SPACES),
+            "store": column(paths.store),
+            "lanes": column(paths.lanes),
+            "bytes": column(paths.bytes),
         }
     )
     for name, values, where in (
-        ("lines", touched, space == VECTOR),
+        ("lines", column(np.diff(paths.lines_ptr)), space == VECTOR),
         ("passes", column(paths.passes), space == LOCAL),
         ("min_passes", column(paths.least), space == LOCAL),
     ):
-        frame[name] = pd.array(np.where(where, values, 0), dtype="Int32")
-        frame.loc[~where, name] = pd.NA
-    numbers = events.tolist()
-    frame["stride"] = pd.array([paths.stride.get(e) for e in numbers], dtype="Int32")
-    frame["clash"] = pd.Series([paths.clash.get(e) for e in numbers], dtype=object)
+        frame[name] = pd.arrays.IntegerArray(values.astype(np.int32), ~where)
+    # without a reason (-1): the last entry
+    strides, clashes = [*(s for s, _ in paths.reasons), None], [*(c for _, c in paths.reasons), None]
+    frame["stride"] = pd.arrays.IntegerArray(
+        np.array([s or 0 for s in strides], dtype=np.int32)[reason],
+        np.array([s is None for s in strides])[reason],
+    )
+    frame["clash"] = pd.Series(np.array(clashes, dtype=object)[reason], dtype=object)
     frame["address_min"] = column(paths.lowest)
     frame["address_max"] = column(paths.highest)
     return frame
+
+
+def _present(codes: NDArray[np.uint8], names: Sequence[str]) -> pd.Categorical:
+    """Codes as a dictionary-coded column whose categories are the names that occur, sorted."""
+    import numpy as np
+    import pandas as pd
+
+    present = sorted(np.flatnonzero(np.bincount(codes)).tolist(), key=names.__getitem__)
+    number = np.zeros(len(names), np.int8)
+    number[present] = np.arange(len(present))
+    categories = pd.Categorical(np.array([names[i] for i in present], dtype=object)).categories
+    return pd.Categorical.from_codes(number[codes], categories=categories)

@@ -62,19 +62,20 @@ const u32 *isa_exec_row(Wave *w, u64 exec) {
 }
 
 /* -- trace ---------------------------------------------------------------------------- */
-/* One event: step, kind (space, load, store, bytes), count, then addresses and lanes. The run
- * loop keeps room for the largest events of one instruction. */
+/* One event: step, kind (space, load, store, bytes), count; addresses and lanes (-1: none) apart. The
+ * run loop keeps room for the largest events of one instruction. */
 int isa_event(Wave *w, int space, int load, int store, int nbytes, const u64 *a, const u8 *lane, int n) {
     if (!w->traced) return 0;
-    u8 *p = w->events + w->nevents;
-    i64 head[3] = {w->step, space | load << 8 | store << 16 | (i64)nbytes << 24, n};
-    memcpy(p, head, sizeof head);
-    memcpy(p + 24, a, 8 * (size_t)n);
-    for (int i = 0; i < n; i++) ((i64 *)(p + 24 + 8 * n))[i] = lane ? lane[i] : -1;
-    w->nevents += 24 + 16 * n;
+    i64 *head = w->events + 3 * w->nevents++;
+    head[0] = w->step, head[1] = space | load << 8 | store << 16 | (i64)nbytes << 24, head[2] = n;
+    memcpy(w->addresses + w->naddresses, a, 8 * (size_t)n);
+    i8 *to = w->event_lanes + w->naddresses;
+    if (lane) memcpy(to, lane, (size_t)n);
+    else memset(to, -1, (size_t)n);
+    w->naddresses += n;
     return 0;
 }
-enum { EVENT_ROOM = 4 * (24 + 16 * MAX_LANES) };
+enum { EVENT_ROOM = 4 };
 
 /* -- scalar ALU ----------------------------------------------------------------------- */
 u64 isa_scalar_value(const Wave *w, const Prog *p, const Src *s) {
@@ -204,7 +205,8 @@ static int run_wave(Wave *w, const Prog *p, Group *g) {
             break;
         }
         if (w->traced) {
-            if (w->nlines >= w->lines_cap || w->nevents + EVENT_ROOM > w->events_cap) {
+            if (w->nlines >= w->lines_cap || w->nevents + EVENT_ROOM > w->events_cap ||
+                w->naddresses + EVENT_ROOM * MAX_LANES > w->addresses_cap) {
                 signal = S_DRAIN;
                 break;
             }

@@ -156,8 +156,11 @@ typedef struct {
     i32 *lines;
     u8 *line_flags;
     i64 traced, nlines, lines_cap;
-    u8 *events;
-    i64 nevents, events_cap; /* bytes */
+    i64 *events; /* of each: step, kind, lanes */
+    i64 nevents, events_cap;
+    u64 *addresses; /* of the events' lanes, one behind the other */
+    i8 *event_lanes;
+    i64 naddresses, addresses_cap;
     u32 scc, mode;
     u32 s[SLOTS];
     u32 mask[MAX_LANES];
