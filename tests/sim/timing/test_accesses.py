@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import fields
 
 import numpy as np
@@ -13,6 +14,16 @@ from isaprof.sim.events import MemEvents
 from isaprof.sim.timing.accesses import LOCAL, VECTOR, Accesses, Reduced, reduce
 from isaprof.sim.timing.compiled import CHOICE, library
 from isaprof.sim.trace import MemEvent
+
+
+@pytest.fixture(autouse=True, scope="module")
+def compiled() -> ctypes.CDLL:
+    """The library: an error where there is none. Compiling it is no part of an example's time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(CHOICE, "compiled")
+        lib = library()
+    assert lib is not None
+    return lib
 
 
 @st.composite
@@ -33,14 +44,12 @@ def waves(draw: st.DrawFn) -> list[dict[int, MemEvent]]:
     return [{i: MemEvent(*s) for i, s in enumerate(draw(chosen))} for _ in range(draw(st.integers(1, 3)))]
 
 
-def both(memories: list[dict[int, MemEvent]], atomics: int, shift: int) -> tuple[Accesses, Reduced]:
+def both(
+    lib: ctypes.CDLL, memories: list[dict[int, MemEvent]], atomics: int, shift: int
+) -> tuple[Accesses, Reduced]:
     """The accesses; the reduction, which must come out twice the same."""
     x = Accesses.of([MemEvents.of(m) for m in memories])
     atomic = np.array([atomics >> i % 8 & 1 for i in range(len(x.count))], dtype=bool)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(CHOICE, "compiled")
-        lib = library()
-    assert lib is not None
     one, two = reduce(lib, x, atomic, shift), reduce(None, x, atomic, shift)
     for f in fields(Reduced):
         a, b = getattr(one, f.name), getattr(two, f.name)
@@ -51,9 +60,9 @@ def both(memories: list[dict[int, MemEvent]], atomics: int, shift: int) -> tuple
 
 @given(waves(), st.integers(0, 255), st.sampled_from([6, 7]))
 def test_compiled_reduction_is_the_reference(
-    memories: list[dict[int, MemEvent]], atomics: int, shift: int
+    compiled: ctypes.CDLL, memories: list[dict[int, MemEvent]], atomics: int, shift: int
 ) -> None:
-    x, got = both(memories, atomics, shift)
+    x, got = both(compiled, memories, atomics, shift)
     events = [e for m in memories for e in m.values()]
     for n, e in enumerate(events):
         ends = [*e.addresses.tolist(), *(e.addresses + e.bytes - 1).tolist()]
@@ -68,15 +77,15 @@ def test_compiled_reduction_is_the_reference(
             assert first.lanes.tolist() == e.lanes.tolist()
 
 
-def test_many_patterns_are_told_apart() -> None:
+def test_many_patterns_are_told_apart(compiled: ctypes.CDLL) -> None:
     """More than the table starts with, every one of them twice."""
     lanes = np.arange(64, dtype=np.int16)
     at = np.random.default_rng(5).integers(0, 1 << 16, (3000, 64))
     memory = {n: MemEvent("lds", True, False, 4, at[n % 3000], lanes) for n in range(6000)}
-    _, got = both([memory], 0, 7)
+    _, got = both(compiled, [memory], 0, 7)
     assert got.same.tolist() == [*range(3000), *range(3000)]
 
 
-def test_waves_without_accesses() -> None:
-    _, got = both([{}, {}], 0, 7)
+def test_waves_without_accesses(compiled: ctypes.CDLL) -> None:
+    _, got = both(compiled, [{}, {}], 0, 7)
     assert len(got.lines) == len(got.same) == 0
