@@ -95,10 +95,10 @@ def read(capture: Capture) -> Recording:
     from isaprof.codeobj.elf import CodeObject
     from isaprof.isa.decode import disassemble
 
-    ref = _object(capture)
+    ref = object_of(capture)
     co = CodeObject.from_bytes(ref.data, arch=capture.arch)
     listing = disassemble(ref.data, arch=capture.arch)
-    kernel = _kernel(co, capture)
+    kernel = kernel_of(co, capture)
     code = capture.code
     mine = code[code["codeobj"] == ref.id]
     index_of = {
@@ -121,7 +121,7 @@ def read(capture: Capture) -> Recording:
     )  # fmt: skip
 
 
-def _object(capture: Capture) -> CodeObjectRef:
+def object_of(capture: Capture) -> CodeObjectRef:
     """The code object that the traced waves executed."""
     code = capture.code.set_index("line")["codeobj"]
     lines = capture.insts["line"].dropna().astype("int64")
@@ -145,7 +145,8 @@ def _object(capture: Capture) -> CodeObjectRef:
     )
 
 
-def _kernel(co: CodeObject, capture: Capture) -> Kernel:
+def kernel_of(co: CodeObject, capture: Capture) -> Kernel:
+    """The kernel that the capture names; the only one where no name fits. BadInput where that is unclear."""
     names = [k for k in co.kernels if capture.kernel in (k.name, k.symbol)]
     return names[0] if names else co.kernel(None)
 

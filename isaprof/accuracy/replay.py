@@ -41,8 +41,12 @@ class Addresses:
         return found[turn % len(found)] if found else None
 
 
-def execute(recording: Recording, launch: ResolvedLaunch) -> Addresses:
+def execute(
+    recording: Recording, launch: ResolvedLaunch, workgroups: int = MAX_ADDRESS_WORKGROUPS
+) -> Addresses:
     """Execute workgroups of ``launch`` that give the recorded waves addresses. Raises KernelFault.
+
+    ``workgroups``: how many at most, where the capture does not name them.
 
     The trace does not say which workgroups a unit ran. The dispatcher hands
     them to the units in turn (isaprof.backends.sampling), so the n-th group of
@@ -51,7 +55,7 @@ def execute(recording: Recording, launch: ResolvedLaunch) -> Addresses:
     from isaprof.sim import functional
 
     named = {g[0].workgroup for u in recording.units for g in u.groups if g[0].workgroup}
-    run = sorted(w for w in named if w is not None) or _in_turn(recording, launch)
+    run = sorted(w for w in named if w is not None) or _in_turn(recording, launch, workgroups)
     result = functional.run(
         recording.co, recording.kernel, recording.listing, launch, workgroups=run, trace=lambda _: True
     )
@@ -64,13 +68,13 @@ def execute(recording: Recording, launch: ResolvedLaunch) -> Addresses:
     return Addresses(pool, by_name if named else {}, footprint)
 
 
-def _in_turn(recording: Recording, launch: ResolvedLaunch) -> list[tuple[int, int, int]]:
+def _in_turn(recording: Recording, launch: ResolvedLaunch, limit: int) -> list[tuple[int, int, int]]:
     """Workgroups that one unit would have been handed."""
     from isaprof.backends import sampling
 
     units = sampling.units(recording.table)
     most = max(len(u.groups) for u in recording.units)
-    wanted = min(most, MAX_ADDRESS_WORKGROUPS)
+    wanted = min(most, limit)
     if wanted * units > launch.workgroups:  # a grid that does not go round the device so often
         units = max(1, launch.workgroups // wanted)
     numbers = sorted({i * units for i in range(wanted) if i * units < launch.workgroups})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from isaprof.accuracy.measure import Agreement, agreement
 from isaprof.accuracy.recording import Recording, read
-from isaprof.accuracy.replay import Addresses, execute
+from isaprof.accuracy.replay import MAX_ADDRESS_WORKGROUPS, Addresses, execute
 from isaprof.accuracy.replay import replay as replay_waves
 from isaprof.accuracy.tables import for_arch
 from isaprof.errors import BadInput, IsaprofError, UsageError
@@ -67,13 +67,20 @@ def measured(capture: Capture) -> Capture:
 
 
 def prepare(
-    capture: Capture, *, launch: Path | None = None, shape: str | None = None
+    capture: Capture,
+    *,
+    launch: Path | None = None,
+    shape: str | None = None,
+    workgroups: int = MAX_ADDRESS_WORKGROUPS,
 ) -> tuple[Recording, Addresses, tuple[str, ...]]:
-    """A capture's paths and, where the kernel can be executed, its addresses; notes say where not."""
+    """A capture's paths and, where the kernel can be executed, its addresses; notes say where not.
+
+    ``workgroups``: how many are executed at most.
+    """
     recording = read(capture)
     try:
         resolved = _launch(recording, launch, shape)
-        return recording, execute(recording, resolved), ()
+        return recording, execute(recording, resolved, workgroups), ()
     except IsaprofError as e:
         if launch is not None or shape is not None:
             raise

@@ -2,7 +2,8 @@
 
 A conflict-free access takes ``min_passes`` data passes, a conflicting one
 ``passes``, at a cycle each; the capture's ``memory`` table has both (the
-simulator computes them from the addresses; a thread trace carries none).
+simulator computes them from the addresses; a thread trace carries none, see
+:mod:`isaprof.accuracy.addresses` for executing the kernel to get them).
 """
 
 from __future__ import annotations
@@ -44,25 +45,47 @@ def extra_passes(capture: Capture, records: Records) -> dict[int, int]:
     return dict(zip(order[at[found]].tolist(), extra[hit[found]].tolist(), strict=True))
 
 
+#: key of the capture's metadata that says where the table ``memory`` of a hardware capture comes from
+ADDRESSES_FROM = "addresses"
 #: what a capture can say about LDS bank conflicts, in words that the views print
-FROM_ADDRESSES = "from exact addresses (simulator)"
-FROM_COUNTERS = "from counters of the whole unit, not by instruction"
-ABSENT = "absent: a thread trace carries no addresses; run the kernel in the simulator for them"
+FROM_CAPTURE = "addresses from the capture (simulated kernel)"
+EXECUTED = "addresses executed in the simulator, times from the trace"
+FROM_COUNTERS = "counters of the whole unit, not by instruction"
+ASSUMED_NONE = "assumed none: no addresses"
 #: counters that count cycles lost to conflicts (rocprofiler-compute documentation)
 _COUNTERS = ("SQ_LDS_BANK_CONFLICT",)
 
 
-def evidence(capture: Capture) -> tuple[str, int | None]:
-    """(where conflicts are known from, cycles counted where that is counters, else None)."""
+def has_passes(capture: Capture) -> bool:
+    """True where the capture knows the data passes of LDS accesses."""
     memory = capture.memory
-    if memory is not None and memory["passes"].notna().any():
-        return FROM_ADDRESSES, None
+    return memory is not None and bool(memory["passes"].notna().any())
+
+
+def evidence(capture: Capture) -> str:
+    """Where the conflicts are known from, as the views print it; counted cycles stand beside addresses."""
+    said = capture.meta.get(ADDRESSES_FROM) or {}
+    words = []
+    if has_passes(capture):
+        words.append(FROM_CAPTURE)
+        if said.get("from") == "executed":
+            some, traced = said.get("waves") or (0, 0)
+            words[0] = EXECUTED + (f" ({some} of {traced} waves)" if some != traced else "")
+    counted = _counted(capture)
+    if counted is not None:
+        words.append(f"{FROM_COUNTERS}: {counted:,} conflict cycles")
+    if not words:
+        words.append(ASSUMED_NONE + (f" ({said['why']})" if said.get("why") else ""))
+    return "; ".join(words)
+
+
+def _counted(capture: Capture) -> int | None:
+    """Conflict cycles of the trace's own counters, summed over units; None without such a counter."""
     counters = capture.counters
-    if counters is not None:
-        mine = counters[counters["name"].astype(str).isin(_COUNTERS)]
-        if len(mine):
-            return FROM_COUNTERS, int(mine["value"].sum())
-    return ABSENT, None
+    if counters is None:
+        return None
+    mine = counters[counters["name"].astype(str).isin(_COUNTERS)]
+    return int(mine["value"].sum()) if len(mine) else None
 
 
 def lds_conflicts(
@@ -81,10 +104,10 @@ def lds_conflicts(
     capture has no addresses; a conflict that a longer wait covers is charged
     nothing, so its ``exposed`` is 0.
     """
-    found, counted = evidence(capture)
+    found = evidence(capture)
     lines = np.flatnonzero((code.cls & int(Cls.LDS)) != 0)
     lines = lines[np.isin(lines, records.line)]
-    memory = _by_line(capture, records) if found == FROM_ADDRESSES else None
+    memory = _by_line(capture, records) if has_passes(capture) else None
     hits = np.bincount(records.line, minlength=len(code))
     mine = (s.cause == CAUSE_CODE[Cause.LDS_CONFLICT]) & (s.culprit >= 0)
     size = capture.meta.get("wave_size") or code.table.get("wave_sizes", (64,))[0]
@@ -103,7 +126,7 @@ def lds_conflicts(
             continue  # no access to banks (ds_bpermute and the like)
         for name, cycles in costs.items():
             row[name] = int(cycles[line]) if memory is not None else None
-        rows.append(row | {"evidence": found if counted is None else f"{found}: {counted} cycles"})
+        rows.append(row | {"evidence": found})
     columns = ["line", "text", "hits", "bytes", "banks", "groups", *_FIGURES, "charged", *SPLIT,
                "evidence"]  # fmt: skip
     out = pd.DataFrame(rows, columns=columns)

@@ -46,6 +46,10 @@ def command(
     wave: Annotated[
         int | None, typer.Option("--wave", metavar="N", help="With --by time: over the life of this wave.")
     ] = None,
+    launch: Annotated[
+        Path | None, typer.Option(help="Launch file: the kernel is executed for the LDS addresses.")
+    ] = None,
+    shape: Annotated[str | None, typer.Option(help="Shape that was recorded, e.g. 256,256,64.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Print where the cycles of a capture went: causes, hottest lines, who is to blame."""
@@ -56,7 +60,12 @@ def command(
         raise UsageError(
             "--wave needs --by time", kind="options", hint="isaprof show CAPTURE --by time --wave 0"
         )
-    analysis = analyse(open_capture(capture))
+    opened = open_capture(capture)
+    if by is By.bank or launch is not None or shape is not None:
+        from isaprof.accuracy.addresses import with_addresses
+
+        opened = with_addresses(opened, launch=launch, shape=shape)
+    analysis = analyse(opened)
     if as_json:
         from isaprof.views.json import to_dict
 

@@ -61,7 +61,7 @@ def frames(engine: Engine | Loop, paths: Paths, traces: Sequence[WorkgroupTrace]
         "insts": insts,
         "states": _states(waves, wave, first, columns),
         "occupancy": _occupancy(waves),
-        "memory": _memory(paths, wave, seq, step),
+        "memory": memory_table(paths, wave, seq, step),
     }
 
 
@@ -169,9 +169,10 @@ def _occupancy(waves: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def _memory(
+def memory_table(
     paths: Paths, wave: NDArray[np.int64], seq: NDArray[np.int64], step: NDArray[np.int64]
 ) -> pd.DataFrame:
+    """The capture's table ``memory`` of records: ``wave``, ``seq`` and ``step`` (of ``paths``) of each."""
     import numpy as np
     import pandas as pd
 
