@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from isaprof import arch as tables
+from isaprof.capture.schema import DAMAGED
 from isaprof.errors import BadInput
 from isaprof.isa.model import Category
 
@@ -115,10 +116,27 @@ def read(capture: Capture) -> Recording:
             hint="isaprof show prints what the capture holds",
         )
     size, grouped = _group_size(capture, kernel, listing, paths)
+    table = tables.get(capture.arch)
+    _places(capture, table)
     return Recording(
-        capture, co, ref.data, kernel, listing, tables.get(capture.arch), _units(capture.waves, paths, size),
+        capture, co, ref.data, kernel, listing, table, _units(capture.waves, paths, size),
         {i: line for line, i in index_of.items()}, grouped, tuple(notes),
     )  # fmt: skip
+
+
+def _places(capture: Capture, table: ArchTable) -> None:
+    """BadInput where a wave is on a SIMD that the unit does not have: the model keeps an array of them."""
+    simds = table["simds_per_cu"] * table["cus_per_unit"]
+    waves = capture.waves
+    wrong = waves.loc[(waves["simd"] < 0) | (waves["simd"] >= simds), ["wave", "simd"]]
+    if len(wrong):
+        wave, simd = wrong.iloc[0]
+        raise BadInput(
+            f"wave {wave} is on SIMD {simd}; a unit of {capture.arch} has {simds}",
+            path=capture.path,
+            kind="bad_capture",
+            hint=DAMAGED,
+        )
 
 
 def object_of(capture: Capture) -> CodeObjectRef:

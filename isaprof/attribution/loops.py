@@ -80,7 +80,8 @@ def analyse_loops(
     rows: list[dict[str, Any]] = []
     iterations: list[pd.DataFrame] = []
     gaps: list[pd.DataFrame] = []
-    for loop in (_kernel(given.executed), *regions.loops):
+    whole = [_kernel(given.executed)] if len(code) else []
+    for loop in (*whole, *regions.loops):
         member = np.zeros(len(code), np.bool_)
         member[list(loop.lines)] = True
         if not (given.executed[member] > 0).any():

@@ -79,7 +79,7 @@ def find_regions(code: StaticCode, records: Records) -> Regions:
 
 def _sized(ins: Sequence[Instruction]) -> tuple[Instruction, ...]:
     """``ins`` with sizes where the capture has no machine code: up to the next instruction."""
-    ends = [x.pc for x in ins[1:]] + [ins[-1].pc + 4 if ins else 0]
+    ends = [x.pc for x in ins[1:]] + [x.pc + 4 for x in ins[-1:]]
     return tuple(
         replace(x, size=end - x.pc) if x.size == 0 and 0 < end - x.pc <= _LONGEST else x
         for x, end in zip(ins, ends, strict=True)

@@ -43,7 +43,7 @@ _NEXT = {
     "empty_engine": "rocprofv3 --att --att-shader-engine-mask MASK -d DIR -- APP   of engines with waves",
     "decoder_4_cycles": "{} --decoder isaprof",
 }  # fmt: skip
-#: not wrong: a capture is no recording, and a kernel may be a single s_endpgm
+#: not wrong: a capture is no recording, but it can be shown
 _FINE = frozenset({"is_a_capture"})
 
 
@@ -75,7 +75,8 @@ def examine(path: Path) -> Examined:
         recording = open_recording(path)
         infos = recording.dispatches
     except IsaprofError as e:
-        return Examined((), tuple(_without_repeats([*found, *_of_error(e, path)])))
+        wrong = _of_capture(path) if e.kind in _FINE else _of_error(e, path)
+        return Examined((), tuple(_without_repeats([*found, *wrong])))
     whole = _size(path) <= WHOLE
     if whole:
         for info in infos:
@@ -88,6 +89,19 @@ def _size(path: Path) -> int:
         return sum(p.stat().st_size for p in (path.rglob("*") if path.is_dir() else (path,)) if p.is_file())
     except OSError:
         return 0
+
+
+def _of_capture(path: Path) -> Iterator[Diagnosis]:
+    """What keeps a capture from being shown: every table and code object is read once."""
+    from isaprof.capture import open as open_capture
+
+    try:
+        capture = open_capture(path)
+        for name in capture.meta["tables"]:
+            capture.table(name)
+        _ = capture.code_objects
+    except IsaprofError as e:
+        yield from _of_error(e, path)
 
 
 def _of_error(e: IsaprofError, path: Path, dispatch: int | None = None) -> Iterator[Diagnosis]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from isaprof.capture.model import Provenance
-from isaprof.capture.schema import REQUIRED_TABLES, TABLES
+from isaprof.capture.schema import DAMAGED, REQUIRED_TABLES, TABLES
 from isaprof.errors import BadInput
 
 
@@ -67,7 +67,7 @@ def check_meta(meta: dict[str, Any], file: Path) -> None:
 
     def need(ok: bool, what: str) -> None:
         if not ok:
-            raise BadInput(f"damaged: {what}", path=file, kind="bad_capture")
+            raise BadInput(f"damaged: {what}", path=file, kind="bad_capture", hint=DAMAGED)
 
     for f in FIELDS:
         value = meta.get(f.name)
@@ -77,6 +77,9 @@ def check_meta(meta: dict[str, Any], file: Path) -> None:
             meta.pop(f.name, None)
     need(meta["provenance"] in list(Provenance), '"provenance" must be measured or modelled')
     need(isinstance(meta["kernel"].get("name"), str), '"kernel" must have a "name"')
+    for name in ("grid", "workgroup"):
+        size = meta.get("launch", {}).get(name)
+        need(size is None or _size(size), f'"launch" must have a "{name}" of three numbers')
     for name, t in meta["tables"].items():
         need(_is(t, dict) and _file(t.get("file")), f'table {name} must have a "file" inside the capture')
         need(_is(t.get("rows"), int) and t["rows"] >= 0, f'table {name} must have its number of "rows"')
@@ -105,6 +108,13 @@ def _record(value: object, fields: Mapping[str, type], required: int) -> bool:
         return False
     present = all(value.get(name) is not None for name in list(fields)[:required])
     return present and all(value.get(n) is None or _is(value[n], t) for n, t in fields.items())
+
+
+def _size(value: object) -> bool:
+    """Three numbers of 0 to 32 bits (a damaged trace may say 0)."""
+    if not isinstance(value, list) or len(value) != 3:
+        return False
+    return all(_is(x, int) and 0 <= x < 1 << 32 for x in value)
 
 
 def _names(fields: Mapping[str, object]) -> str:

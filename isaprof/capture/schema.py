@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 SCHEMA_NAME = "isaprof-capture"
 SCHEMA_VERSION = 1
+#: what to do about a capture that is not as it was written
+DAMAGED = "make the capture again: isaprof run or isaprof import"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from isaprof import __version__
 from isaprof.capture.manifest import check_meta
 from isaprof.capture.model import Capture, CodeObjectRef, Provenance
 from isaprof.capture.place import default_path, exists, may_write
-from isaprof.capture.schema import REQUIRED_TABLES, SCHEMA_NAME, SCHEMA_VERSION
+from isaprof.capture.schema import DAMAGED, REQUIRED_TABLES, SCHEMA_NAME, SCHEMA_VERSION
 from isaprof.capture.tables import RowGroups, check, read, to_arrow, write
 from isaprof.errors import BadInput, EnvironmentProblem, UsageError
 
@@ -189,7 +189,7 @@ def open(path: str | Path) -> Capture:  # noqa: A001
     path = Path(path)
     file = path / "capture.json"
     if not path.exists():
-        raise BadInput("no such capture", path=path, kind="not_found")
+        raise BadInput("no such capture", path=path, kind="not_found", hint=f"ls -d {path.parent}/*.isaprof")
     if not file.is_file():
         raise BadInput(
             "not a capture (no capture.json)",
@@ -200,9 +200,10 @@ def open(path: str | Path) -> Capture:  # noqa: A001
     try:
         meta = json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, OSError, RecursionError) as e:
-        raise BadInput(f"unreadable: {e}", path=file, kind="bad_capture") from e
+        raise BadInput(f"unreadable: {e}", path=file, kind="bad_capture", hint=DAMAGED) from e
     if not isinstance(meta, dict) or meta.get("schema") != SCHEMA_NAME:
-        raise BadInput(f'not a capture: expected "schema": "{SCHEMA_NAME}"', path=file, kind="not_a_capture")
+        message = f'not a capture: expected "schema": "{SCHEMA_NAME}"'
+        raise BadInput(message, path=file, kind="not_a_capture", hint=DAMAGED)
     version = meta.get("schema_version")
     if type(version) is not int or not 1 <= version <= SCHEMA_VERSION:
         raise BadInput(
@@ -217,10 +218,7 @@ def open(path: str | Path) -> Capture:  # noqa: A001
 
     def load(name: str) -> pd.DataFrame:
         part = path / meta["tables"][name]["file"]
-        frame = read(name, part)
-        if len(frame) != rows[name]:
-            message = f"damaged: {len(frame)} rows where capture.json says {rows[name]}"
-            raise BadInput(message, path=part, kind="bad_capture")
+        frame = read(name, part, rows[name])
         check(name, frame, rows, part)
         return frame
 
@@ -234,8 +232,10 @@ def _code_object(part: Path, entry: Mapping[str, Any]) -> CodeObjectRef:
     try:
         data = part.read_bytes()
     except OSError as e:
-        raise BadInput(f"unreadable code object: {e.strerror or e}", path=part, kind="bad_capture") from e
+        message = f"unreadable code object: {e.strerror or e}"
+        raise BadInput(message, path=part, kind="bad_capture", hint=DAMAGED) from e
     sha256 = hashlib.sha256(data).hexdigest()
     if entry.get("sha256", sha256) != sha256:
-        raise BadInput("damaged: the SHA-256 differs from capture.json's", path=part, kind="bad_capture")
+        message = "damaged: the SHA-256 differs from capture.json's"
+        raise BadInput(message, path=part, kind="bad_capture", hint=DAMAGED)
     return CodeObjectRef(entry["id"], data, entry.get("name", ""), sha256, entry.get("load_base"))

@@ -7,12 +7,13 @@ before a frame is handed out.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
-from isaprof.capture.schema import TABLES, Column
-from isaprof.errors import BadInput
+from isaprof.capture.schema import DAMAGED, TABLES, Column
+from isaprof.errors import BadInput, EnvironmentProblem
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,20 +95,47 @@ def to_arrow(name: str, frame: pd.DataFrame) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
-def read(name: str, path: Path) -> pd.DataFrame:
-    """Table ``name`` from a Parquet file; BadInput where it is not one."""
+def read(name: str, path: Path, rows: int) -> pd.DataFrame:
+    """Table ``name`` from a Parquet file; BadInput where it is not one, or has not ``rows`` rows.
+
+    EnvironmentProblem where so many rows have no room here: run lengths let a
+    file of some kB claim any number of them.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         if not path.is_file():
-            raise BadInput("no such file", path=path, kind="bad_capture")
+            raise BadInput("no such file", path=path, kind="bad_capture", hint=DAMAGED)
         with path.open("rb") as f:  # a file: pyarrow takes no path that is not UTF-8
-            table = pq.ParquetFile(f).read()
+            file = pq.ParquetFile(f)
+            claimed = file.metadata.num_rows
+            if claimed != rows:
+                message = f"damaged: {claimed} rows where capture.json says {rows}"
+                raise BadInput(message, path=path, kind="bad_capture", hint=DAMAGED)
+            _room(name, rows, path)
+            # one thread: pyarrow's pool, when an error ends the program early, at times aborts it
+            table = file.read(use_threads=False)
         return from_arrow(name, table, path)
     except (OSError, pa.ArrowException, UnicodeDecodeError) as e:
         reason = str(e).splitlines()[0] if str(e) else type(e).__name__
-        raise BadInput(f"unreadable table: {reason}", path=path, kind="bad_capture") from e
+        raise BadInput(f"unreadable table: {reason}", path=path, kind="bad_capture", hint=DAMAGED) from e
+
+
+def _room(name: str, rows: int, path: Path) -> None:
+    """EnvironmentProblem where the columns, 8 bytes a value at least, need more than the machine's memory."""
+    try:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError):
+        return
+    needed = rows * len(TABLES[name]) * 8
+    if needed > memory:
+        raise EnvironmentProblem(
+            f"{rows:,} rows need {needed >> 30} GiB of memory, this machine has {memory >> 30} GiB",
+            path=path,
+            kind="out_of_memory",
+            hint="trace fewer waves or engines, or use a machine with more memory; " + DAMAGED,
+        )
 
 
 def from_arrow(name: str, table: pa.Table, path: Path) -> pd.DataFrame:
@@ -125,7 +153,7 @@ def from_arrow(name: str, table: pa.Table, path: Path) -> pd.DataFrame:
         return dtypes.get(type_)
 
     def bad(what: str) -> BadInput:
-        return BadInput(f"table {name}: {what}", path=path, kind="bad_capture")
+        return BadInput(f"table {name}: {what}", path=path, kind="bad_capture", hint=DAMAGED)
 
     out: dict[str, Any] = {}
     for c in TABLES[name]:
@@ -161,7 +189,7 @@ def check(
     def must(ok: np.ndarray[Any, np.dtype[np.bool_]], what: str) -> None:
         if not ok.all():
             message = f"table {name}, row {first + int(np.argmin(ok))}: {what}"
-            raise BadInput(message, path=path, kind="bad_capture")
+            raise BadInput(message, path=path, kind="bad_capture", hint=None if path is None else DAMAGED)
 
     def values(column: str, null: int = 0) -> np.ndarray[Any, np.dtype[np.int64]]:
         return np.asarray(frame[column].astype("Int64").to_numpy(dtype="int64", na_value=null))

@@ -59,7 +59,7 @@ def main(argv: list[str] | None = None) -> None:
         if code == ExitCode.INTERRUPTED:  # how typer hands on Ctrl-C
             _interrupted(as_json="--json" in args)
     except IsaprofError as e:
-        code = _report(e, as_json="--json" in args)
+        code = _report(e, args)
     except KeyboardInterrupt:
         code = _interrupted(as_json="--json" in args)
     except BrokenPipeError:
@@ -80,14 +80,14 @@ def main(argv: list[str] | None = None) -> None:
         elif isinstance(e, click_error):
             message = e.format_message()  # type: ignore[attr-defined]
             if message.endswith("is not readable."):  # typer looks at paths; the fault is the file's
-                code = _report(BadInput(message, kind="unreadable"), as_json="--json" in args)
+                code = _report(BadInput(message, kind="unreadable"), args)
                 sys.exit(int(code))
             e.show(file=sys.stderr)  # type: ignore[attr-defined]
             if "--json" in args:
                 _print_error("usage", message, None)
             code = ExitCode.USAGE
         elif (problem := from_system(e)) is not None:
-            code = _report(problem, as_json="--json" in args)
+            code = _report(problem, args)
         else:
             raise
     try:
@@ -114,12 +114,15 @@ def _interrupted(*, as_json: bool) -> int:
     return ExitCode.INTERRUPTED
 
 
-def _report(e: IsaprofError, *, as_json: bool) -> int:
+def _report(e: IsaprofError, args: list[str]) -> int:
+    from isaprof.cli.next_step import next_step
+
+    hint = next_step(e, args)
     print(f"isaprof: {printable(str(e))}", file=sys.stderr)
-    if e.hint:
-        print(f"  try: {printable(e.hint)}", file=sys.stderr)
-    if as_json:
-        _print_error(e.kind, str(e), e.hint)
+    if hint:
+        print(f"  try: {printable(hint)}", file=sys.stderr)
+    if "--json" in args:
+        _print_error(e.kind, str(e), hint)
     return e.exit_code
 
 

@@ -177,6 +177,7 @@ def _finish(raw: RawCapture, output: Path | None, show: Show, *, force: bool) ->
 
     from isaprof.attribution.analyse import analyse
     from isaprof.capture import save, save_numbered
+    from isaprof.cli import next_step
 
     meta = {**raw.meta, "warnings": [asdict(w) for w in raw.warnings]}
     if output is None:
@@ -195,6 +196,7 @@ def _finish(raw: RawCapture, output: Path | None, show: Show, *, force: bool) ->
         print(capture.path)
     if verification.get("verified") is False:
         print(f"isaprof: verification failed: {verification.get('message')}", file=sys.stderr)
+        print(f"  try: {next_step.CHECK}", file=sys.stderr)
         return ExitCode.VERIFICATION_FAILED
     return ExitCode.OK
 

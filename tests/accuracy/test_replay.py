@@ -10,9 +10,10 @@ import isaprof
 from isaprof import cli
 from isaprof.accuracy import whatif as edits
 from isaprof.accuracy.recording import Path as WavePath
-from isaprof.accuracy.recording import Recording, walk
+from isaprof.accuracy.recording import Recording, read, walk
 from isaprof.accuracy.replay import Addresses, as_capture, replay
 from isaprof.accuracy.validate import measured, prepare, validate
+from isaprof.capture import Capture
 from isaprof.errors import BadInput, UsageError
 
 COLUMNS = ["wave", "line", "time", "stall", "duration"]
@@ -55,6 +56,16 @@ def test_a_replay_of_the_model_is_the_model(prepared: tuple[Recording, Addresses
     mine = ours.insts.sort_values(["wave", "seq"])
     assert mine[COLUMNS].to_numpy().tolist() == theirs[COLUMNS].to_numpy().tolist()
     assert ours.provenance.value == "modelled"
+
+
+@pytest.mark.parametrize("simd", [-5, 4, 2**31 - 1])
+def test_a_wave_on_a_simd_that_is_not_there_is_refused(relax: tuple[Recording, Addresses], simd: int) -> None:
+    """The compiled model has an array of SIMDs: it crashed, or never ended."""
+    capture = relax[0].capture
+    waves = capture.waves.assign(simd=simd)
+    tables = {"code": capture.code, "insts": capture.insts, "waves": waves}
+    with pytest.raises(BadInput, match=f"on SIMD {simd}; a unit of gfx942 has 4"):
+        read(Capture(capture.meta, tables, capture.code_objects))
 
 
 def test_a_model_cannot_judge_itself(prepared: tuple[Recording, Addresses]) -> None:

@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from isaprof.capture import TABLES, open, save  # noqa: A004
-from isaprof.errors import BadInput
+from isaprof.capture.schema import DAMAGED
+from isaprof.errors import BadInput, EnvironmentProblem
 from tests.synthetic_capture import CODE, META, make_tables
 
 #: any JSON value
@@ -39,7 +40,7 @@ def read_all(path: Path) -> None:
     capture = open(path)
     assert isinstance(capture.kernel + capture.arch + capture.provenance, str)
     assert capture.lossy in (True, False)
-    assert all(w.kind for w in capture.warnings)
+    assert all(isinstance(w.kind, str) for w in capture.warnings)
     for name in TABLES:
         if capture.has(name):
             capture.table(name)
@@ -89,12 +90,36 @@ def test_the_good_capture_reads(good: Path) -> None:
         (lambda m: m["code_objects"][1].update(id=1), "different ids"),
         (lambda m: m["warnings"][0].update(kind=["x"]), "warnings"),
         (lambda m: m["warnings"][0].update(more=1), "warnings"),
+        (lambda m: m.update(launch={"grid": "abc"}), "grid"),
+        (lambda m: m.update(launch={"grid": [1, 1, -1]}), "grid"),
+        (lambda m: m.update(launch={"workgroup": [64]}), "workgroup"),
+        (lambda m: m["tables"]["waves"].update(rows=10**9), "rows where capture.json says 1000000000"),
     ],
 )
 def test_each_damage_is_named(good: Path, tmp_path: Path, edit: Any, message: str) -> None:
     copy = edited(good, tmp_path / "copy", edit)
-    with pytest.raises(BadInput, match=message.replace("(", r"\(")):
+    with pytest.raises(BadInput, match=message.replace("(", r"\(")) as e:
         read_all(copy)
+    assert e.value.hint is not None
+    assert e.value.hint == DAMAGED or "upgrade" in e.value.hint
+
+
+def test_a_table_that_claims_more_rows_than_fit_is_not_read(good: Path, tmp_path: Path) -> None:
+    rows = 1 << 40
+    copy = edited(good, tmp_path / "copy", lambda m: m["tables"]["waves"].update(rows=rows))
+    with pytest.MonkeyPatch.context() as patch:
+
+        class Claims:
+            def __init__(self, _: object) -> None:
+                self.metadata = type("M", (), {"num_rows": rows})
+
+            def read(self, **_: object) -> None:
+                raise AssertionError("the table is read")
+
+        patch.setattr("pyarrow.parquet.ParquetFile", Claims)
+        with pytest.raises(EnvironmentProblem, match="GiB of memory") as e:
+            _ = open(copy).waves
+    assert e.value.kind == "out_of_memory"
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,30 @@ def test_an_error_in_json_is_one_object_on_stdout(
     }
 
 
+@pytest.mark.parametrize(
+    ("error", "shown"),
+    [
+        (errors.BadInput("cut", path="a b/k.co", kind="truncated"), "isaprof extract FILE --list"),
+        (errors.BadInput("absent", path="a b/k.co", kind="not_found"), "ls 'a b'"),
+        (errors.BadInput("absent", kind="not_found"), None),
+        (errors.UsageError("what?"), "isaprof go --help"),
+        (errors.UsageError("K: 'x' is not an integer", kind="shape"), "--shape M=128"),
+        (errors.EnvironmentProblem("no tool"), "isaprof doctor"),
+        (errors.KernelFault("deadlock", kind="deadlock"), "isaprof check KERNEL.co"),
+        (errors.KernelFault("v_new", kind="unimplemented"), "isaprof sim coverage"),
+        (errors.VerificationFailed("wrong"), "isaprof check KERNEL.co"),
+    ],
+)
+def test_an_error_without_a_hint_gets_that_of_its_kind(
+    verb: ModuleType, capsys: pytest.CaptureFixture[str], error: IsaprofError, shown: str | None
+) -> None:
+    verb.outcome = error
+    assert code_of("go") == error.exit_code
+    said = capsys.readouterr().err
+    assert ("try: " in said) == (shown is not None)
+    assert shown is None or shown in said
+
+
 @pytest.mark.parametrize("outcome", [None, *ExitCode])
 def test_returned_codes_are_kept(verb: ModuleType, outcome: int | None) -> None:
     verb.outcome = outcome
@@ -150,7 +174,7 @@ def test_errors_of_the_system_are_one_message(
     out, err = capsys.readouterr()
     assert json.loads(out)["error"]["kind"] == kind
     assert err.startswith("isaprof: ")
-    assert len(err.splitlines()) == 1
+    assert [x for x in err.splitlines() if not x.startswith("  try: ")] == err.splitlines()[:1]
 
 
 def test_a_fault_of_isaprof_keeps_its_traceback(verb: ModuleType) -> None:
@@ -194,7 +218,7 @@ def test_a_full_disk_behind_stdout_is_one_message() -> None:
     with open("/dev/full", "wb") as full:
         done = isaprof_process("doctor", stdout=full)
     assert done.returncode == ExitCode.ENVIRONMENT
-    assert done.stderr == b"isaprof: No space left on device\n"
+    assert done.stderr.splitlines()[0] == b"isaprof: No space left on device"
 
 
 def test_a_closed_stdout_is_no_error() -> None:

@@ -25,9 +25,9 @@ def saved(tmp_path: Path) -> Path:
     return path
 
 
-def run(capsys: pytest.CaptureFixture[str], *args: object) -> tuple[int, str, str]:
+def run(capsys: pytest.CaptureFixture[str], *args: object, verb: str = "show") -> tuple[int, str, str]:
     with pytest.raises(SystemExit) as stop:
-        main(["show", *(str(a) for a in args)])
+        main([verb, *(str(a) for a in args)])
     out = capsys.readouterr()
     return int(stop.value.code or 0), out.out, out.err
 
@@ -52,6 +52,26 @@ def test_json(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("by", ["line", "culprit", "cause", "wave"])
 def test_by(saved: Path, capsys: pytest.CaptureFixture[str], by: str) -> None:
     assert run(capsys, saved, "--by", by)[0] == 0
+
+
+@pytest.mark.parametrize("by", ["line", "loop", "block", "culprit", "wave", "time", "vgpr-bank"])
+def test_by_of_a_capture_without_anything(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], by: str
+) -> None:
+    cap = capture("gfx950", PROGRAM, [Wave(begin=0).add(0)])
+    meta = {k: cap.meta[k] for k in ("provenance", "arch", "kernel")}
+    save(tmp_path / "k", meta, {name: cap.table(name)[:0] for name in ("code", "waves", "insts")})
+    code, _, err = run(capsys, tmp_path / "k", "--by", by)
+    assert code in (0, 3), err
+
+
+def test_doctor_reads_a_capture_whole(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, saved, verb="doctor")[0] == 0
+    (saved / "insts.parquet").write_bytes(b"PAR1")
+    code, out, _ = run(capsys, saved, verb="doctor")
+    assert code == 3
+    assert "bad_capture" in out
+    assert "isaprof run or isaprof import" in out
 
 
 def test_no_such_capture_is_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
