@@ -8,9 +8,10 @@ flat lists, so that the loop itself touches no object and no text.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Hashable, Sequence
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
+from itertools import accumulate
 
 from isaprof.arch.table import MatrixRule, ValuRule
 from isaprof.isa.model import Category, Instruction, Listing, Pipe, RegClass, RegSpan
@@ -89,13 +90,59 @@ def decode(
     KernelFault for a matrix instruction whose cycles the table does not know.
     """
     decoder = _Decoder(k, {name: i for i, name in enumerate(counters)}, wave_size)
-    for instruction in listing.instructions:
-        decoder.add(instruction if instruction.index in executed else _unused(instruction))
-    return decoder.out
+    known: dict[Hashable, int] = {}
+    forms = []
+    for i in listing.instructions:
+        key = _form(i) if i.index in executed else None
+        number = known.setdefault(key, len(known))
+        if number == len(decoder.out.kind):
+            decoder.add(i if key is not None else Instruction(0, 0, 4, (), "", "", "", "", traced=False))
+        forms.append(number)
+    return _of_lines(decoder, forms, listing, executed)
 
 
-def _unused(i: Instruction) -> Instruction:
-    return Instruction(i.index, i.pc, i.size, (), "", "", "", "", traced=False)
+def _form(i: Instruction) -> Hashable:
+    """All that the costs of an instruction depend on; unrolled code has thousands of few forms."""
+    reads, writes = (tuple([(r.cls, r.count) for r in spans]) for spans in (i.reads, i.writes))
+    # immediates matter in what has no registers
+    text = i.text if i.pipe is Pipe.INTERNAL or not (reads or writes) else ""
+    formats = (i.modifiers.get("cbsz"), i.modifiers.get("blgp")) if i.modifiers else ()
+    return (i.base, i.pipe, i.category, i.traced, i.mem, i.counters, i.waits, reads, writes, text, formats)
+
+
+def _of_lines(d: _Decoder, forms: Sequence[int], listing: Listing, executed: Container[int]) -> Lines:
+    """The lines of a listing from their forms, with what differs between lines of one form."""
+    out, of = Lines(), d.out
+    ragged = {"rule_ptr": ("rule_slot", "rule_add"), "sets_ptr": ("sets_slot", "sets_add")}
+    apart = {
+        "fetch",
+        "read_ptr",
+        "read",
+        "write_ptr",
+        "write",
+        *ragged,
+        *(n for ns in ragged.values() for n in ns),
+    }
+    for f in fields(Lines):
+        if f.name not in apart:
+            column = getattr(of, f.name)
+            setattr(out, f.name, [column[n] for n in forms])
+    for pointer, names in ragged.items():
+        at = getattr(of, pointer)
+        setattr(out, pointer, list(accumulate((at[n + 1] - at[n] for n in forms), initial=0)))
+        for name in names:
+            column = getattr(of, name)
+            setattr(out, name, [x for n in forms for x in column[at[n] : at[n + 1]]])
+    block = d.k["icache_fetch_bytes"]
+    for i, kind in zip(listing.instructions, out.kind, strict=True):
+        out.fetch.append((max(i.end, i.pc + 4) - 1) // block)
+        if d.queued and kind in _QUEUED and i.index in executed:
+            # a matrix instruction takes its accumulator late: a chain on it runs at the full rate
+            out.read.extend(_vgprs([r for r in i.reads if kind != Kind.MATRIX or r not in i.writes]))
+            out.write.extend(_vgprs(i.writes))
+        out.read_ptr.append(len(out.read))
+        out.write_ptr.append(len(out.write))
+    return out
 
 
 class _Decoder:
@@ -119,7 +166,6 @@ class _Decoder:
         o.traced.append(i.traced)
         o.category.append(CODE[_record_category(i, kind)])
         o.port.append(self.ports[kind])
-        o.fetch.append((max(i.end, i.pc + 4) - 1) // self.k["icache_fetch_bytes"])
         o.counters.append(tuple(self.counters[c] for c in i.counters if c in self.counters))
         o.waits.append(tuple((self.counters[c], n) for c, n in i.waits if c in self.counters))
         o.store.append(i.mem is not None and i.mem.store)
@@ -133,7 +179,6 @@ class _Decoder:
         self._costs(i, kind)
         o.block.append(max(period, self._block(kind)))
         o.taken.append(self.k["branch_taken"] if kind is Kind.BRANCH else 0)
-        self._registers(i, kind)
         self._scoreboard(i, kind)
 
     def _block(self, kind: Kind) -> int:
@@ -200,17 +245,6 @@ class _Decoder:
             return int((n + 1) * self.k["nop_cycles_per_count"])
         return 0
 
-    def _registers(self, i: Instruction, kind: Kind) -> None:
-        """VGPRs whose readiness decides when an instruction in the VALU queue executes."""
-        o = self.out
-        if kind in (Kind.VALU, Kind.TRANS, Kind.MATRIX) and self.queued:
-            # a matrix instruction takes its accumulator late: a chain on it runs at the full rate
-            reads = [r for r in i.reads if kind is not Kind.MATRIX or r not in i.writes]
-            o.read.extend(_vgprs(reads))
-            o.write.extend(_vgprs(i.writes))
-        o.read_ptr.append(len(o.read))
-        o.write_ptr.append(len(o.write))
-
     def _scoreboard(self, i: Instruction, kind: Kind) -> None:
         o, k = self.out, self.k
         reads = {r.cls for r in i.reads}
@@ -272,6 +306,9 @@ _PORT = {
     Kind.WAIT: PORT_NONE, Kind.DELAY: PORT_NONE, Kind.IMMED: PORT_NONE, Kind.BARRIER: PORT_NONE,
     Kind.BARRIER_WAIT: PORT_NONE, Kind.DELAY_ALU: PORT_NONE, Kind.WAIT_ALU: PORT_NONE, Kind.SKIP: PORT_NONE,
 }  # fmt: skip
+
+#: kinds that go through the VALU queue: the readiness of their VGPRs decides when they execute
+_QUEUED = (Kind.VALU, Kind.TRANS, Kind.MATRIX)
 
 _PIPE_KIND = {
     Pipe.VALU: Kind.VALU, Pipe.TRANS: Kind.TRANS, Pipe.MATRIX: Kind.MATRIX, Pipe.SALU: Kind.SALU,

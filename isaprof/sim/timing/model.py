@@ -85,7 +85,7 @@ def simulate(
     total = len(paths.line)
     engine.run(None if progress is None else lambda done: progress(done, total, "timing"))
     return TimingResult(
-        frames(engine, paths, traces),
+        frames(engine, paths, traces, lib),
         {"name": "isaprof-unit", "version": MODEL_VERSION, "calibration": k.calibration.id},
     )
 

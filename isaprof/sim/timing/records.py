@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +27,10 @@ _STATES = ("EMPTY", "IDLE", "EXEC", "WAIT", "STALL")
 _IDLE, _EXEC, _WAIT, _STALL = 1, 2, 3, 4
 
 
-def frames(engine: Engine | Loop, paths: Paths, traces: Sequence[WorkgroupTrace]) -> dict[str, pd.DataFrame]:
-    """Tables waves, insts, states, occupancy and memory."""
+def frames(
+    engine: Engine | Loop, paths: Paths, traces: Sequence[WorkgroupTrace], lib: ctypes.CDLL | None = None
+) -> dict[str, pd.DataFrame]:
+    """Tables waves, insts, states, occupancy and memory; ``lib``: the compiled library."""
     import numpy as np
     import pandas as pd
 
@@ -53,19 +57,20 @@ def frames(engine: Engine | Loop, paths: Paths, traces: Sequence[WorkgroupTrace]
             "stall": columns["stall"],
             "duration": columns["duration"],
             "category": _named(columns["category"], CATEGORIES),
-        }
+        },
+        copy=False,
     )
     waves = _waves(engine, traces)
     return {
         "waves": waves,
         "insts": insts,
-        "states": _states(waves, wave, first, columns),
+        "states": _states(lib, waves, first, columns),
         "occupancy": _occupancy(waves),
         "memory": memory_table(paths, wave, seq, step),
     }
 
 
-def _named(codes: NDArray[np.int64], names: Sequence[str]) -> pd.Series[Any]:
+def _named(codes: NDArray[Any], names: Sequence[str]) -> pd.Series[Any]:
     """Codes as a dictionary-coded column."""
     import numpy as np
     import pandas as pd
@@ -101,25 +106,65 @@ def _waves(engine: Engine | Loop, traces: Sequence[WorkgroupTrace]) -> pd.DataFr
 
 
 def _states(
+    lib: ctypes.CDLL | None,
     waves: pd.DataFrame,
-    wave: NDArray[np.int64],
     first: NDArray[np.int64],
     columns: dict[str, NDArray[np.int64]],
 ) -> pd.DataFrame:
     """IDLE to the first record, then WAIT in an immediate, STALL while ready, EXEC otherwise."""
-    import numpy as np
     import pandas as pd
 
     begin, end = waves["begin"].to_numpy(), waves["end"].to_numpy()
-    time, stall = columns["time"], columns["stall"]
     immediate = columns["category"] == CODE[Category.IMMED]
-    n = len(time)
+    stretches = _stretches if lib is None else functools.partial(_compiled_stretches, lib)
+    wave, at, duration, state = stretches(first, begin, end, columns["time"], columns["stall"], immediate)
+    named = _named(state, _STATES)
+    return pd.DataFrame({"wave": wave, "begin": at, "duration": duration, "state": named}, copy=False)
+
+
+def _compiled_stretches(
+    lib: ctypes.CDLL,
+    first: NDArray[np.int64],
+    begin: NDArray[np.int64],
+    end: NDArray[np.int64],
+    time: NDArray[np.int64],
+    stall: NDArray[np.int64],
+    immediate: NDArray[np.bool_],
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64], NDArray[np.int8]]:
+    import numpy as np
+
+    room = 2 * len(time) + len(begin)
+    out = (
+        np.empty(room, np.int32),
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
+        np.empty(room, np.int8),
+    )
+    given = [np.ascontiguousarray(a) for a in (first, begin, end, time, stall, immediate)]
+    call = lib.tl_states
+    call.argtypes, call.restype = [ctypes.c_int64, *[ctypes.c_void_p] * 10], ctypes.c_int64
+    n = call(len(begin), *(a.ctypes.data for a in given), *(a.ctypes.data for a in out))
+    return out[0][:n].copy(), out[1][:n].copy(), out[2][:n].copy(), out[3][:n].copy()
+
+
+def _stretches(
+    first: NDArray[np.int64],
+    begin: NDArray[np.int64],
+    end: NDArray[np.int64],
+    time: NDArray[np.int64],
+    stall: NDArray[np.int64],
+    immediate: NDArray[np.bool_],
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64], NDArray[np.int8]]:
+    """wave, begin, duration, state; ``first``: each wave's first record, and their number."""
+    import numpy as np
+
+    n, waves = len(time), len(begin)
     # change points of every wave: its begin (IDLE), each record's time (STALL or WAIT) and issue (EXEC)
-    ids = np.repeat(np.arange(len(waves)), 1 + 2 * np.diff(first))
+    ids = np.repeat(np.arange(waves), 1 + 2 * np.diff(first))
     at, what = np.empty(len(ids), np.int64), np.empty(len(ids), np.int8)
-    ready = 2 * np.arange(n) + wave + 1
+    ready = 2 * np.arange(n) + np.repeat(np.arange(waves), np.diff(first)) + 1
     for where, when, state in (
-        (2 * first[:-1] + np.arange(len(waves)), begin, _IDLE),
+        (2 * first[:-1] + np.arange(waves), begin, _IDLE),
         (ready, time, np.where(immediate, np.int8(_WAIT), np.int8(_STALL))),
         (ready + 1, time + stall, _EXEC),
     ):
@@ -135,14 +180,7 @@ def _states(
     new[1:] = (ids[1:] != ids[:-1]) | (what[1:] != what[:-1])
     starts = np.flatnonzero(new)
     total = np.add.reduceat(length, starts) if len(starts) else length
-    return pd.DataFrame(
-        {
-            "wave": ids[starts].astype(np.int32),
-            "begin": at[starts],
-            "duration": total,
-            "state": _named(what[starts], _STATES),
-        }
-    )
+    return ids[starts].astype(np.int32), at[starts], total, what[starts]
 
 
 def _occupancy(waves: pd.DataFrame) -> pd.DataFrame:
@@ -192,7 +230,8 @@ def memory_table(
             "store": column(paths.store),
             "lanes": column(paths.lanes),
             "bytes": column(paths.bytes),
-        }
+        },
+        copy=False,
     )
     for name, values, where in (
         ("lines", column(np.diff(paths.lines_ptr)), space == VECTOR),
