@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from isaprof.capture.model import Capture, CodeObjectRef
@@ -32,48 +32,65 @@ def source_lines(capture: Capture) -> list[str | None]:
 
 
 def _line_table(ref: CodeObjectRef) -> dict[int, str]:
-    """Address -> ``file:line`` for every instruction address a line-table sequence covers."""
+    """Address -> ``file:line`` for every instruction address that a sequence of a line table covers."""
     from elftools.common.exceptions import DWARFError, ELFError
     from elftools.elf.elffile import ELFFile
 
-    rows: list[tuple[int, str | None]] = []
+    out: dict[int, tuple[str, str, int]] = {}
     try:
         elf = ELFFile(io.BytesIO(ref.data))
-        if not elf.has_dwarf_info():
+        text = elf.get_section_by_name(".text")
+        if text is None or not elf.has_dwarf_info():
             return {}
+        code = range(int(text["sh_addr"]), int(text["sh_addr"]) + int(text["sh_size"]))
         dwarf = elf.get_dwarf_info()
         for unit in dwarf.iter_CUs():
             program = dwarf.line_program_for_CU(unit)
-            for entry in program.get_entries() if program is not None else ():
-                state = entry.state
-                if state is None:
-                    continue
-                name = None if state.end_sequence or not state.line else _file_name(program, state.file)
-                rows.append((int(state.address), None if name is None else f"{name}:{state.line}"))
+            if program is not None:
+                _spread(program, code, out)
     except (ELFError, DWARFError, KeyError, IndexError, ValueError, OSError, AssertionError, AttributeError):
         return {}  # an object from anyone; without a table there is just nothing to say
-    return _spread(rows, elf)
+    return _named(out)
 
 
-def _file_name(program: object, number: int) -> str:
-    """Name of a file of the line program; DWARF 5 counts from 0, earlier versions from 1."""
-    header = program.header  # type: ignore[attr-defined]
-    files = header["file_entry"]
-    entry = files[number if header["version"] >= 5 else number - 1]
-    return bytes(entry.name).decode("utf-8", "replace")
-
-
-def _spread(rows: list[tuple[int, str | None]], elf: object) -> dict[int, str]:
-    """Every instruction address between two rows of a table belongs to the first of them."""
-    text = elf.get_section_by_name(".text")  # type: ignore[attr-defined]
-    if text is None or not rows:
-        return {}
-    low, high = int(text["sh_addr"]), int(text["sh_addr"]) + int(text["sh_size"])
-    ordered = sorted(rows, key=lambda r: r[0])
-    out: dict[int, str] = {}
-    for (address, name), (until, _) in zip(ordered, [*ordered[1:], (high, None)], strict=True):
-        if name is None:
+def _spread(program: Any, code: range, out: dict[int, tuple[str, str, int]]) -> None:
+    """Every instruction address from one row of a sequence to the next belongs to the first of them."""
+    before: tuple[int, tuple[str, str, int] | None] | None = None
+    dead = False
+    for entry in program.get_entries():
+        state = entry.state
+        if state is None:
             continue
-        for pc in range(max(address, low), min(until, high), 4):  # instructions are multiples of 4 bytes
-            out[pc] = name
-    return out
+        address = int(state.address)
+        if before is None:
+            dead = address not in code  # of a function that the linker dropped
+        elif before[1] is not None and not dead:
+            for pc in range(before[0], min(address, code.stop), 4):  # instructions are multiples of 4 bytes
+                out[pc] = before[1]
+        known = state.line and not state.end_sequence  # line 0: made by the compiler
+        before = address, (*_file(program, state.file), int(state.line)) if known else None
+        if state.end_sequence:
+            before = None
+
+
+def _file(program: Any, number: int) -> tuple[str, str]:
+    """(directory, name) of a file of the line program; DWARF 5 counts from 0, earlier versions from 1."""
+    header = program.header
+    five = header["version"] >= 5
+    entry = header["file_entry"][number if five else number - 1]
+    folders = header["include_directory"]
+    at = int(entry.dir_index) - (0 if five else 1)
+    folder = bytes(folders[at]).decode("utf-8", "replace") if 0 <= at < len(folders) else ""
+    return folder, bytes(entry.name).decode("utf-8", "replace")
+
+
+def _named(rows: dict[int, tuple[str, str, int]]) -> dict[int, str]:
+    """``file:line``, with the directory where files of one name lie in several."""
+    folders: dict[str, set[str]] = {}
+    for folder, name, _ in set(rows.values()):
+        folders.setdefault(name, set()).add(folder)
+    plain = {name for name, where in folders.items() if len(where) == 1}
+    return {
+        pc: f"{name if name in plain or not folder else f'{folder}/{name}'}:{line}"
+        for pc, (folder, name, line) in rows.items()
+    }
