@@ -7,7 +7,7 @@ here; the result is the same.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -48,12 +48,19 @@ class Accesses:
             joined([w.bytes for w in waves], np.int32), count, np.where(none, 0, count).astype(np.int32),
         )  # fmt: skip
 
-    def where(self, event: int) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
-        """Addresses and lanes of one event."""
-        n = int(np.searchsorted(self.first, event, side="right")) - 1
-        wave, i = self.waves[n], event - int(self.first[n])
-        a, b = wave.at[i], wave.at[i + 1]
-        return wave.addresses[a:b], wave.lanes[a:b]
+    def each(self, events: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int8]]]:
+        """(event, addresses, lanes) of ``events``, which ascend."""
+        ends = np.searchsorted(events, self.first).tolist()
+        for wave, first, begin, end in zip(self.waves, self.first.tolist(), ends, ends[1:], strict=False):
+            chosen = events[begin:end] - first
+            spans = zip(
+                events[begin:end].tolist(),
+                wave.at[chosen].tolist(),
+                wave.at[chosen + 1].tolist(),
+                strict=True,
+            )
+            for event, a, b in spans:
+                yield event, wave.addresses[a:b], wave.lanes[a:b]
 
 
 @dataclass(slots=True)
@@ -113,8 +120,7 @@ def _reference(x: Accesses, atomic: NDArray[np.bool_], shift: int) -> Reduced:
     pointer, lines = _cache_lines(flat, at, x, lowest >> shift, highest >> shift, shift)
     same = np.full(len(x.count), -1, np.int32)
     known: dict[tuple[bool, bool, int, bytes, bytes], int] = {}
-    for n in np.flatnonzero((x.space == LOCAL) & (x.lanes > 0)).tolist():
-        addresses, lanes = x.where(n)
+    for n, addresses, lanes in x.each(np.flatnonzero((x.space == LOCAL) & (x.lanes > 0))):
         key = (bool(x.store[n]), bool(atomic[n]), int(x.bytes[n]), lanes.tobytes(), addresses.tobytes())
         same[n] = known.setdefault(key, n)
     return Reduced(lowest, highest, pointer, lines, same)

@@ -125,9 +125,10 @@ def _local_passes(
     reasons: list[tuple[int | None, str]] = []
     stacks: dict[tuple[bool, bool, int, bytes], list[int]] = defaultdict(list)
     addresses: dict[int, NDArray[np.int64]] = {}
-    for e in np.flatnonzero(same == np.arange(n)).tolist():
-        addresses[e], lanes = x.where(e)
-        stacks[bool(x.store[e]), bool(atomic[e]), int(x.bytes[e]), lanes.tobytes()].append(e)
+    new = np.flatnonzero(same == np.arange(n))
+    kinds = zip(x.store[new].tolist(), atomic[new].tolist(), x.bytes[new].tolist(), strict=True)
+    for kind, (e, addresses[e], lanes) in zip(kinds, x.each(new), strict=True):
+        stacks[(*kind, lanes.tobytes())].append(e)
     for (store, is_atomic, width, raw), events in stacks.items():
         stack = np.stack([addresses[e] for e in events])
         lanes_of = np.frombuffer(raw, np.int8).astype(np.int16)
