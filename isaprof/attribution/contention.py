@@ -260,6 +260,8 @@ PIPES: tuple[tuple[Cls, Cause], ...] = (
     (Cls.LDS, Cause.LDS_BUSY),
     (Cls.SMEM, Cause.SMEM_BUSY),
 )
+#: the scalar ALU of a SIMD, looked at after lost arbitration: what is left when no other wave took the slots
+SCALAR_PIPE: tuple[tuple[Cls, Cause], ...] = ((Cls.SALU, Cause.SALU_BUSY),)
 
 
 def busy_pipes(
@@ -269,11 +271,12 @@ def busy_pipes(
     at: NDArray[np.int64],
     begin: NDArray[np.int64],
     reach: int,
+    pipes: tuple[tuple[Cls, Cause], ...] = PIPES,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(cause code or -1, culprit line) of memory records ``at`` that wait on their pipe.
+    """(cause code or -1, culprit line) of records ``at`` that wait on their pipe, one of ``pipes``.
 
-    Evidence: an instruction of the same kind, by any traced wave of the CU or
-    WGP, issued at most ``reach`` cycles before ``begin`` or during the wait.
+    Evidence: an instruction of the same kind, by any traced wave of ``unit`` (of memory the CU
+    or WGP, of the scalar ALU the SIMD), issued at most ``reach`` cycles before ``begin`` or during the wait.
     The youngest one of the own wave is to blame if there is one in that time,
     else the youngest of another.
     """
@@ -284,7 +287,7 @@ def busy_pipes(
     cause = np.full(len(at), -1, np.int64)
     culprit = np.full(len(at), -1, np.int64)
     first = records.first[records.w] if len(records) else np.zeros(0, np.int64)
-    for kind, name in PIPES:
+    for kind, name in pipes:
         is_kind = (cls & int(kind)) != 0
         pick = np.flatnonzero(is_kind[at])
         if not len(pick):

@@ -35,7 +35,7 @@ _CAUSE_OF_KIND: Mapping[Kind, Cause] = {
     Kind.LOAD: Cause.WAIT_LOAD, Kind.STORE: Cause.WAIT_STORE, Kind.LDS: Cause.WAIT_LDS,
     Kind.SMEM: Cause.WAIT_SMEM, Kind.SAMPLE: Cause.WAIT_LOAD, Kind.BVH: Cause.WAIT_LOAD,
     Kind.MESSAGE: Cause.WAIT_SMEM, Kind.EXPORT: Cause.WAIT_EXPORT, Kind.FLAT: Cause.WAIT_LOAD,
-    Kind.GDS: Cause.WAIT_LDS, Kind.CACHE: Cause.WAIT_STORE,
+    Kind.GDS: Cause.WAIT_EXPORT, Kind.CACHE: Cause.WAIT_STORE,
 }  # fmt: skip
 #: counters with a cause of their own, whatever is counted on them
 _CAUSE_OF_COUNTER: Mapping[str, Cause] = {

@@ -173,6 +173,11 @@ def _explain_instructions(
     until = np.minimum(at + taken.cycles, issue[r])
     out.add(r, until, CAUSE_CODE[Cause.ARBITRATION], taken.culprit)
     r, at = _left(r, until, issue)
+    cause, culprit = contention.busy_pipes(code, records, ctx.simd, r, at, 2 * period, contention.SCALAR_PIPE)
+    # an inference: right behind another scalar instruction, and stalled, not idle
+    held = (cause >= 0) & (records.time[r] <= at) & ~_fetches(ctx, r, issue[r] - at)
+    out.add(r[held], issue[r[held]], cause[held], culprit[held])
+    r, at = r[~held], at[~held]
     until, behind = _bank_conflicts(ctx, r, at)
     out.add(r, until, CAUSE_CODE[Cause.VGPR_CONFLICT], behind)
     r, at = _left(r, until, issue)
