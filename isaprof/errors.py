@@ -23,6 +23,7 @@ class ExitCode(IntEnum):
     ENVIRONMENT = 6
     DATA_LOSS = 7  #: data was lost and ``--strict`` was given
     INTERRUPTED = 130
+    TERMINATED = 143
 
 
 class IsaprofError(Exception):

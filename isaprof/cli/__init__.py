@@ -10,7 +10,7 @@ import os
 import sys
 from importlib import import_module
 
-from isaprof.cli.failure import from_system, prepare_streams, printable
+from isaprof.cli.failure import end_cleanly, ended_by, from_system, prepare_streams, printable
 from isaprof.errors import BadInput, ExitCode, IsaprofError
 
 #: verb -> module; each module has a function ``command`` whose docstring is the help
@@ -48,6 +48,8 @@ def main(argv: list[str] | None = None) -> None:
     """Entry point. Exits with a code of :class:`isaprof.errors.ExitCode`."""
     args = sys.argv[1:] if argv is None else argv
     prepare_streams()
+    if argv is None:
+        end_cleanly()
     try:
         result = import_module(QUICK[args[0]]).quick(args[1:]) if args and args[0] in QUICK else None
         if result is None:
@@ -57,7 +59,7 @@ def main(argv: list[str] | None = None) -> None:
         code = result if isinstance(result, int) else ExitCode.OK
         sys.stdout.flush()
         if code == ExitCode.INTERRUPTED:  # how typer hands on Ctrl-C
-            _interrupted(as_json="--json" in args)
+            code = _interrupted(as_json="--json" in args)
     except IsaprofError as e:
         code = _report(e, args)
     except KeyboardInterrupt:
@@ -108,10 +110,14 @@ def _reader_gone() -> int:
 
 
 def _interrupted(*, as_json: bool) -> int:
-    print("isaprof: interrupted", file=sys.stderr)
+    code = ended_by()
+    # CPython ends itself by SIGINT, whatever the exit code, where Ctrl-C came while a string was executed
+    # (dataclasses are made so); evaluating another string makes it forget that
+    eval("0")
+    print(f"isaprof: {code.name.lower()}", file=sys.stderr)
     if as_json:
-        _print_error("interrupted", "interrupted", None)
-    return ExitCode.INTERRUPTED
+        _print_error(code.name.lower(), code.name.lower(), None)
+    return code
 
 
 def _report(e: IsaprofError, args: list[str]) -> int:

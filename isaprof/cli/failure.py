@@ -11,7 +11,7 @@ import io
 import os
 import sys
 
-from isaprof.errors import BadInput, EnvironmentProblem, IsaprofError
+from isaprof.errors import BadInput, EnvironmentProblem, ExitCode, IsaprofError
 
 #: longer messages are cut: a name out of a file may be as long as the file
 MAX_MESSAGE = 4000
@@ -38,6 +38,31 @@ def prepare_streams() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace" if name == "stderr" else "replace")
+
+
+_signals: list[int] = []
+
+
+def end_cleanly() -> None:
+    """SIGTERM and SIGHUP end the program as Ctrl-C does: what it has begun to write is removed.
+
+    A signal that the caller has it ignore (nohup) stays ignored; the second one ends it at once.
+    """
+    import signal
+
+    def end(number: int, _frame: object) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        _signals.append(number)
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, end)
+
+
+def ended_by() -> ExitCode:
+    """The exit code of an interruption: by Ctrl-C, or by a signal of :func:`end_cleanly`."""
+    return ExitCode.TERMINATED if _signals else ExitCode.INTERRUPTED
 
 
 def from_system(e: Exception) -> IsaprofError | None:

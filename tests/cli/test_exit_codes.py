@@ -232,3 +232,27 @@ def test_an_unreadable_file_is_bad_input(tmp_path: Path, capsys: pytest.CaptureF
     (tmp_path / "k.co").chmod(0)
     assert code_of("run", str(tmp_path / "k.co"), "--json") == 3
     assert json.loads(capsys.readouterr().out)["error"]["kind"] == "unreadable"
+
+
+@pytest.mark.parametrize(
+    ("signal", "code"),
+    [("SIGTERM", ExitCode.TERMINATED), ("SIGHUP", ExitCode.TERMINATED), ("SIGINT", ExitCode.INTERRUPTED)],
+)
+def test_a_signal_ends_it_with_its_code_and_nothing_left(tmp_path: Path, signal: str, code: ExitCode) -> None:
+    """The signal comes while a string is executed: CPython then forgot the exit code of Ctrl-C."""
+    (tmp_path / "verb.py").write_text(
+        "import os, signal, tempfile\n"
+        "def command() -> None:\n"
+        "    with tempfile.TemporaryDirectory(dir='.'):\n"
+        f"        exec('os.kill(os.getpid(), signal.{signal})')\n"
+    )
+    program = (
+        "import sys; from isaprof import cli; sys.argv = ['isaprof', 'go']; "
+        "cli.VERBS = {'go': 'verb', 'other': 'verb'}; cli.main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (code, f"isaprof: {code.name.lower()}\n".encode())
+    assert [p.name for p in tmp_path.iterdir() if p.name.startswith("tmp")] == []
