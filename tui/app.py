@@ -10,12 +10,24 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
-from textual.widgets import Footer, Input, Static
+from textual.widgets import Input, Static
 
 from isaprof.tui.details import Details
 from isaprof.tui.dialogs import CausesPanel, help_panel, warnings_panel
+from isaprof.tui.keybar import KeyBar
 from isaprof.tui.lineview import LineView
+from isaprof.tui.panels import GridPanel
 from isaprof.tui.panes import CapturePane, DiffPane, Pane
+from isaprof.tui.sections import (
+    Section,
+    Side,
+    Target,
+    bank_sections,
+    exposure_sections,
+    loop_sections,
+    place_sections,
+    time_sections,
+)
 
 if TYPE_CHECKING:
     from isaprof.attribution.model import Analysis
@@ -43,6 +55,12 @@ class StallApp(App[None]):
         *(Binding(str(i), f"culprit({i})", show=False) for i in range(1, 10)),
         Binding("b", "return", "Back", show=False),
         Binding("o", "causes", "Causes"),
+        Binding("e", "exposure", "Exposed"),
+        Binding("E", "exposed_heat", show=False),
+        Binding("l", "loops", "Loops"),
+        Binding("x", "banks", "Banks"),
+        Binding("t", "time", "Time"),
+        Binding("u", "units", "Units"),
         Binding("d", "details", "Details", show=False),
         Binding("tab", "next_view", "Compare", key_display="Tab", priority=True),
         Binding("w", "warnings", "Warnings", show=False),
@@ -77,7 +95,7 @@ class StallApp(App[None]):
             yield from (pane.view for pane in self.panes)
             yield Details()
         yield Input(placeholder="search the instructions", id="search")
-        yield Footer()
+        yield KeyBar(lambda key: key.action != "next_view" or len(self.panes) > 1)
 
     def on_mount(self) -> None:
         with suppress(NotImplementedError, RuntimeError):  # no signals here: not the main thread
@@ -111,7 +129,8 @@ class StallApp(App[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "next_view":
-            return len(self.panes) > 1
+            # priority keys are the application's even where a panel is open: that one has its own Tab
+            return len(self.panes) > 1 and len(self.screen_stack) == 1
         return True
 
     # -- details ----------------------------------------------------------------
@@ -262,3 +281,60 @@ class StallApp(App[None]):
             self.notify(f"{cause}: no single line waits for it")
         else:
             self._jump(ref)
+
+    # -- panels of the detail ------------------------------------------------------
+    def _sides(self) -> list[Side]:
+        """The captures that the pane on the screen is about."""
+        pane = self.pane
+        if isinstance(pane, CapturePane):
+            return [Side(pane.side, pane.tag, pane.analysis)]
+        assert self.comparison is not None
+        return [Side(0, "A", self.comparison.a), Side(1, "B", self.comparison.b)]
+
+    def _open(self, name: str, sections: list[Section], first: int = 0) -> None:
+        self.push_screen(GridPanel(name, sections, first), self._follow)
+
+    def _follow(self, target: Target | None) -> None:
+        """Go where the chosen row of a panel points."""
+        if target is None:
+            return
+        if target.kind == "wave":
+            sections = time_sections([s for s in self._sides() if s.number == target.side])
+            lives = [i for i, s in enumerate(sections) if s.title.endswith(f"wave {target.number}")]
+            self._open("time", sections, lives[0] if lives else 0)
+            return
+        ref = self.pane.ref_of((target.number, -1) if target.side == 0 else (-1, target.number))
+        if ref >= 0:
+            self._jump(ref)
+
+    def action_loops(self) -> None:
+        comparison = self.comparison if isinstance(self.pane, DiffPane) else None
+        self._open("loops", loop_sections(self._sides(), comparison))
+
+    def action_banks(self) -> None:
+        self._open("bank conflicts", bank_sections(self._sides()))
+
+    def action_time(self) -> None:
+        self._open("time", time_sections(self._sides()))
+
+    def action_units(self) -> None:
+        self._open("units", place_sections(self._sides()))
+
+    def action_exposure(self) -> None:
+        """The strip of exposed, hidden and other waits on or off; with two captures both sums."""
+        if isinstance(self.pane, CapturePane):
+            self._say(self.pane.toggle_strip())
+        elif self.comparison is not None:
+            self._open("exposed waits", exposure_sections(self._sides(), self.comparison))
+
+    def action_exposed_heat(self) -> None:
+        """Heat, ranking and the order by heat go by exposed instead of lost cycles, or back."""
+        if not isinstance(self.pane, CapturePane):
+            self.notify("heat by exposed cycles is in the views of A and B: press Tab")
+            return
+        self._say(self.pane.toggle_heat())
+        self._walk.pop(self.active, None)
+        self.matches = self.view.search(self.view.query_text)
+
+    def _say(self, text: str) -> None:
+        self.notify(text, timeout=3)

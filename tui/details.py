@@ -8,8 +8,9 @@ from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
+from isaprof.views.exposure import Split
 from isaprof.views.listing import Blame, Listing
-from isaprof.views.palette import bar, cause_look, grouped, percent
+from isaprof.views.palette import bar, cause_look, exposure_look, grouped, percent
 
 _DIM = Style(dim=True)
 _KEY = Style(bold=True)
@@ -26,10 +27,11 @@ class Details(VerticalScroll, can_focus=False):
         self.scroll_home(animate=False)
 
 
-def line_details(listing: Listing, line: int, width: int = 80) -> Text:
+def line_details(listing: Listing, line: int, width: int = 80, split: Split | None = None) -> Text:
     """What the analysis says about ``line``; culprits are numbered for the keys 1 to 9.
 
-    ``width`` (cells) cuts the other lines' instructions, so that each takes one line.
+    ``width`` (cells) cuts the other lines' instructions, so that each takes one line;
+    ``split``: the classes of the wait, where they are to be named.
     """
     row = listing.rows[line]
     rank = f"  #{row.rank} hottest" if row.rank else ""
@@ -46,6 +48,11 @@ def line_details(listing: Listing, line: int, width: int = 80) -> Text:
     out.append(f"{percent(row.share) or '0'}\n")
     if not row.hits:
         out.append("no traced wave executed this line\n", _DIM)
+    if split is not None and line in split.parts:
+        out.append("of the wait ", _DIM)
+        for name, n in zip(split.names, split.parts[line], strict=True):
+            out.append(f"{name} {grouped(n)}  ", Style(color=exposure_look(name)[1]))
+        out.append("\n")
     causes = listing.causes.get(line, ())
     if row.cause and row.cause not in dict(causes):
         # lost while it issues: no wait that the list below could show

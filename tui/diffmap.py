@@ -76,6 +76,9 @@ class DiffSource:
             return [Segment(titles), Segment("A instruction".ljust(half) + "   B instruction")]
         return [Segment(titles), Segment("instruction")]
 
+    def scrolled_heading(self, width: int) -> list[Segment]:
+        return []
+
     def fixed(self, ref: int, width: int) -> list[Segment]:
         row = self.diff.rows[ref]
         style = _delta_style(row)

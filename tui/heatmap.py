@@ -10,6 +10,8 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
+from isaprof.tui.strips import exposure_strip
+from isaprof.views.exposure import Split
 from isaprof.views.listing import Listing, Row
 from isaprof.views.palette import bar, cause_look, compact, heat_colour, percent
 
@@ -63,13 +65,24 @@ _IDLE = Column("idle", "idle", 5, True, _count("idle"))
 _LOST = Column("lost", "lost", 5, True, _count("lost"))
 _SHARE = Column("share", "share", 5, True, lambda r: percent(r.share))
 
+#: width of the exposure strip
+STRIP = 8
+
 NARROW = (_heat(4), _LINE, _cause(10, True), _HITS, _LATENCY, _STALL)
 MEDIUM = (_heat(6), _LINE, _cause(10, True), _HITS, _LATENCY, _STALL, _IDLE, _LOST, _SHARE)
 WIDE = (_heat(8), _LINE, _PC, _cause(17, False), _HITS, _LATENCY, _STALL, _IDLE, _LOST, _SHARE)
 
 
-def columns(width: int) -> tuple[Column, ...]:
-    """The columns that leave at least 38 cells for the text."""
+#: with the exposure strip, which takes 17 cells
+NARROW_SPLIT = (_heat(4), _LINE, _cause(10, True), _STALL)
+MEDIUM_SPLIT = (_heat(6), _LINE, _cause(10, True), _HITS, _STALL, _LOST)
+WIDE_SPLIT = (_heat(8), _LINE, _cause(17, False), _HITS, _LATENCY, _STALL, _IDLE, _LOST)
+
+
+def columns(width: int, *, split: bool = False) -> tuple[Column, ...]:
+    """The columns that leave at least 38 cells for the text, beside the exposure strip or without it."""
+    if split:
+        return NARROW_SPLIT if width < 100 else MEDIUM_SPLIT if width < 130 else WIDE_SPLIT
     return NARROW if width < 100 else MEDIUM if width < 130 else WIDE
 
 
@@ -81,6 +94,8 @@ class HeatmapSource:
     def __init__(self, listing: Listing) -> None:
         self.listing = listing
         self.text_width = max((cell_len(r.text) for r in listing.rows), default=0)
+        self.split: Split | None = None  #: set: the exposure strip is shown
+        self.heat: Split | None = None  #: set: heat goes by exposed instead of lost cycles
 
     def order(self, sort: str, reverse: bool) -> list[int]:
         rows = self.listing.rows
@@ -91,25 +106,43 @@ class HeatmapSource:
                     refs.append(~i)
                 refs.append(i)
             return refs
-        get = attrgetter("lost" if sort == "heat" else sort)
+        get: Callable[[Row], int] = attrgetter("lost" if sort == "heat" else sort)
+        if sort == "heat" and self.heat is not None:
+            exposed = self.heat.first
+            get = lambda row: exposed(row.line)  # noqa: E731 - one key or the other
         return sorted(range(len(rows)), key=lambda i: (get(rows[i]) if reverse else -get(rows[i]), i))
 
     def heading(self, width: int, sort: str, reverse: bool) -> list[Segment]:
         out = [Segment(" ")]
-        for c in columns(width):
+        for c in columns(width, split=self.split is not None):
             mark = ("▴" if reverse else "▾") if c.key == sort else ""
-            title = (c.title[: c.width - len(mark)] + mark) if mark else c.title
+            by_exposed = c.key == "heat" and self.heat is not None
+            name = self.heat.names[0] if by_exposed and self.heat is not None else c.title
+            title = name[: c.width - len(mark)] + mark
             out.append(Segment((title.rjust(c.width) if c.right else title.ljust(c.width)) + " "))
+        if self.split is not None:
+            out.append(Segment(f"{self.split.names[0][:7]:>7} {'split':{STRIP}} "))
         return [*out, Segment(" instruction")]
+
+    def scrolled_heading(self, width: int) -> list[Segment]:
+        return []
 
     def fixed(self, ref: int, width: int) -> list[Segment]:
         if ref < 0:
             return []
         row = self.listing.rows[ref]
         out: list[Segment] = []
-        for c in columns(width):
-            cell = c.cell(row)[: c.width]
-            out.append(Segment(cell.rjust(c.width) if c.right else cell.ljust(c.width), c.style(row)))
+        for c in columns(width, split=self.split is not None):
+            cell, style = c.cell(row)[: c.width], c.style(row)
+            if c.key == "heat" and self.heat is not None:
+                heat = self.heat.heat.get(row.line, 0.0)
+                cell, style = bar(heat, c.width), Style(color=heat_colour(heat))
+            out.append(Segment(cell.rjust(c.width) if c.right else cell.ljust(c.width), style))
+            out.append(Segment(" "))
+        if self.split is not None:
+            parts = self.split.parts.get(row.line, ())
+            out.append(Segment(f"{compact(parts[0]) if parts and parts[0] else '':>7} ", _BOLD))
+            out += exposure_strip(self.split.names if parts else (), parts, STRIP)
             out.append(Segment(" "))
         out.append(Segment(" "))
         return out

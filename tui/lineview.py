@@ -47,6 +47,10 @@ class RowSource(Protocol):
         """Column titles for a view of ``width`` cells."""
         ...
 
+    def scrolled_heading(self, width: int) -> list[Segment]:
+        """Titles behind the heading that scroll sideways with the text."""
+        ...
+
     def fixed(self, ref: int, width: int) -> list[Segment]:
         """The columns left of the text; they do not scroll sideways."""
         ...
@@ -108,6 +112,23 @@ class LineView(ScrollView, can_focus=True):
         self._refs = self.source.order(self.sort, self.reverse)
         self._position = {ref: i for i, ref in enumerate(self._refs)}
         self._strips.clear()
+
+    def redraw(self) -> None:
+        """After the source has changed its columns or its order."""
+        self._reorder()
+        self._measure()
+        self.show_ref(self.ref)
+        self.refresh()
+
+    def set_source(self, source: RowSource, empty: str = "") -> None:
+        """Show another list from its first row."""
+        self.source, self.empty = source, empty
+        self.sort, self.reverse = source.sorts[0], False
+        self._reorder()
+        self.ref = next((r for r in self._refs if r >= 0), -1)
+        self._measure()
+        self.scroll_to(0, 0, animate=False, force=True, immediate=True)
+        self.refresh()
 
     def sort_by(self, sort: str, reverse: bool = False) -> None:
         """Show another order; the cursor stays on its row in program order, else goes to the top."""
@@ -194,6 +215,7 @@ class LineView(ScrollView, can_focus=True):
         width = self.size.width
         if y == 0:
             head = self.source.heading(width, self.sort, self.reverse)
+            head = [*head, *Strip(self.source.scrolled_heading(width)).crop(round(self.scroll_offset.x))]
             style = self.get_component_rich_style("lineview--heading")
             return Strip(head).apply_style(style).extend_cell_length(width, style).crop(0, width)
         index = round(self.scroll_offset.y) + y - 1

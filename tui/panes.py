@@ -7,6 +7,7 @@ the application itself does not ask which kind it has.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from rich.style import Style
@@ -18,8 +19,9 @@ from isaprof.tui.headline import badge, summary, totals
 from isaprof.tui.heatmap import HeatmapSource
 from isaprof.tui.lineview import LineView
 from isaprof.views.diff import MIXED, diff, mixed, relative, signed
+from isaprof.views.exposure import SUMS_ONLY, Split, split
 from isaprof.views.listing import Blame, listing
-from isaprof.views.palette import bar, cause_look, clean, grouped, percent
+from isaprof.views.palette import bar, cause_look, clean, exposure_look, grouped, percent
 from isaprof.views.remarks import NO_WAVES, remarks
 
 if TYPE_CHECKING:
@@ -72,7 +74,34 @@ class CapturePane:
         self.listing = listing(analysis)
         self.ranked = self.listing.hottest
         empty = "This capture has no code lines."
-        self.view = LineView(HeatmapSource(self.listing), empty=empty, id=f"heatmap{tag}")
+        self.source = HeatmapSource(self.listing)
+        self.view = LineView(self.source, empty=empty, id=f"heatmap{tag}")
+
+    @cached_property
+    def split(self) -> Split | None:
+        """The classes of each line's wait, computed when first asked for."""
+        return split(self.analysis)
+
+    def toggle_strip(self) -> str:
+        """Show or hide the exposure strip; what happened, in words."""
+        if self.split is None:
+            return SUMS_ONLY
+        self.source.split = None if self.source.split is not None else self.split
+        self.view.redraw()
+        kind = f"({self.provenance})"
+        if self.source.split is None:
+            return "exposure strip off"
+        return f"wait split {kind}: " + ", ".join(f"{exposure_look(n)[0]} {n}" for n in self.split.names)
+
+    def toggle_heat(self) -> str:
+        """Heat and ranking by exposed or by lost cycles; what happened, in words."""
+        if self.split is None:
+            return SUMS_ONLY
+        by_exposed = self.source.heat is None
+        self.source.heat = self.split if by_exposed else None
+        self.ranked = self.split.ranked if by_exposed else self.listing.hottest
+        self.view.redraw()
+        return f"heat, n and N by {'exposed' if by_exposed else 'lost'} cycles ({self.provenance})"
 
     def headline(self) -> Text:
         out = summary(self.analysis, self.tag)
@@ -86,7 +115,8 @@ class CapturePane:
         return remarks(self.analysis)
 
     def details(self, ref: int, width: int) -> Text:
-        return line_details(self.listing, ref, width)
+        # the split costs a second on a large capture: it is named once somebody asked for it
+        return line_details(self.listing, ref, width, self.source.split or self.source.heat)
 
     def culprits(self, ref: int) -> Sequence[Blame]:
         return self.listing.culprits.get(ref, ())

@@ -75,6 +75,11 @@ def title(row: Mapping[str, Any]) -> str:
     return f"{name(number)}{inside}"
 
 
+def _short(row: Mapping[str, Any]) -> str:
+    """kernel, or the number of the loop, shifted by its depth."""
+    return "kernel" if int(row["loop"]) < 0 else "  " * (int(row["depth"]) - 1) + f"loop {row['loop']}"
+
+
 def name(number: int) -> str:
     """Loop 1, or Whole kernel."""
     return "Whole kernel" if number < 0 else f"Loop {number}"
@@ -148,8 +153,8 @@ def gaps(analysis: Analysis, frame: pd.DataFrame, count: int) -> Grid:
 def loop_grid(analysis: Analysis) -> Grid:
     """One row a loop with the figures that are compared first."""
     columns = (
-        ("loop", "f"), ("lines", "f"), ("iterations", "n"), ("cycles/iteration", "n"), ("p10 to p90", "n"),
-        ("share", "n"), ("exposed", "n"), ("matrix busy", "n"), ("matrix gap", "n"),
+        ("loop", "f"), ("lines", "f"), ("iters", "n"), ("cyc/iter", "n"), ("p10-p90", "n"),
+        ("share", "n"), ("exposed", "n"), ("matrix", "n"), ("gap", "n"),
     )  # fmt: skip
     detail = analysis.detail
     frame = records_of(detail.loops) if detail is not None and len(detail.loops) else []
@@ -159,7 +164,7 @@ def loop_grid(analysis: Analysis) -> Grid:
         steps = known(row["t_iter_median"]) and own
         rows.append(
             (
-                Cell(title(row) if own else "kernel"), Cell(f"{row['first_line']}-{row['last_line']}"),
+                Cell(_short(row)), Cell(f"{row['first_line']}-{row['last_line']}"),
                 Cell(grouped(int(row["iterations"])) if own else ""),
                 Cell(f"{row['t_iter_median']:,.0f}" if steps else ""),
                 Cell(f"{row['t_iter_p10']:,.0f}-{row['t_iter_p90']:,.0f}" if steps else ""),
@@ -170,5 +175,6 @@ def loop_grid(analysis: Analysis) -> Grid:
         )  # fmt: skip
     return Grid(
         "Loops", columns, tuple(rows), tuple(int(r["first_line"]) for r in frame),
-        "cycles/iteration and matrix gap: medians", empty="no wave was traced",
+        "cyc/iter: median cycles an iteration; matrix: pipe busy; gap: median between issues",
+        empty="no wave was traced",
     )  # fmt: skip

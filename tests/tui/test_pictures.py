@@ -1,8 +1,10 @@
-"""Few deliberate pictures: narrow, wide, empty, and two captures."""
+"""Few deliberate pictures: narrow, wide, empty, two captures, the exposure strip and loops side by side."""
 
 from __future__ import annotations
 
+from isaprof.compare.align import compare
 from isaprof.tui.app import StallApp
+from tests.synthetic_loops import OTHER, looped
 
 
 def test_narrow(snap_compare, synthetic):
@@ -22,3 +24,12 @@ def test_two_captures(snap_compare, synthetic):
     a, b = synthetic.variant(60, provenances=("measured", "modelled"))
     app = StallApp(a, synthetic.comparison(a, b))
     assert snap_compare(app, press=["n"], terminal_size=(120, 36))
+
+
+def test_exposure_strip(snap_compare):
+    assert snap_compare(StallApp(looped()), press=["e", "n"], terminal_size=(80, 24))
+
+
+def test_loops_of_two(snap_compare):
+    c = compare(looped(), looped(OTHER, 16, provenance="modelled"))
+    assert snap_compare(StallApp(c.a, c), press=["l", "down"], terminal_size=(100, 30))
