@@ -173,11 +173,11 @@ def _with_gaps(rows: pd.DataFrame, replayed: Replayed) -> pd.DataFrame:
     )
     theirs["model_seq"] = theirs.groupby("wave").cumcount()
     both = rows.merge(theirs, on=["wave", "step"], how="inner").sort_values(["wave", "step"])
-    both["modelled"] = _gap_cycles(both, "model_at", replayed.waves)
+    both["modelled"] = gap_cycles(both, "model_at", replayed.waves)
     return both
 
 
-def _gap_cycles(rows: pd.DataFrame, at: str, waves: pd.DataFrame) -> pd.Series[Any]:
+def gap_cycles(rows: pd.DataFrame, at: str, waves: pd.DataFrame) -> pd.Series[Any]:
     """Cycles from the issue before (the wave's begin) to each one, the last to the wave's end."""
     spans = waves.set_index("wave")
     previous = rows.groupby("wave")[at].shift().fillna(rows["wave"].map(spans["begin"])).astype("int64")
@@ -202,7 +202,7 @@ def _rows(recording: Recording, replayed: Replayed, measured: Analysis, modelled
     ours["step"] = np.concatenate([np.asarray(steps[int(w)]) for w in ours["wave"].unique()])
     ours["at"] = (insts["time"] + insts["stall"]).to_numpy()
     both = _with_gaps(ours, replayed)
-    both["measured"] = _gap_cycles(both, "at", capture.waves)
+    both["measured"] = gap_cycles(both, "at", capture.waves)
     both = both.merge(_dominant(measured), on=["wave", "seq"], how="left")
     key = dict(enumerate(sorted(replayed.waves["wave"])))
     model_cause = _dominant(modelled).drop(columns="cycles")
@@ -216,6 +216,26 @@ def _rows(recording: Recording, replayed: Replayed, measured: Analysis, modelled
         both[name] = both[name].fillna("")
     both["component"] = _components(recording, both)
     return both.reset_index(drop=True)
+
+
+def line_errors(recording: Recording, replayed: Replayed) -> dict[int, tuple[int, float]]:
+    """Listing index -> how far the replay is off there.
+
+    (modelled - measured cycles up to its issues, summed over waves; error of
+    the components that these cycles belong to, as a share of what the model
+    says of them).
+    """
+    from isaprof.attribution.analyse import analyse
+
+    measured, modelled = analyse(recording.capture), analyse(as_capture(recording, replayed))
+    rows = _rows(recording, replayed, measured, modelled)
+    share = {p.component.value: abs(p.modelled - p.measured) / max(1, p.modelled) for p in _parts(rows)}
+    out = {}
+    for line, mine in rows.groupby("line"):
+        weight = mine["modelled"].abs().clip(lower=1)
+        error = float((mine["component"].map(share) * weight).sum() / weight.sum())
+        out[int(str(line))] = (int((mine["modelled"] - mine["measured"]).sum()), error)
+    return out
 
 
 def _dominant(analysis: Analysis) -> pd.DataFrame:

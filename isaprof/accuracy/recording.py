@@ -81,6 +81,14 @@ class Recording:
     notes: tuple[str, ...] = field(default=())
 
     @property
+    def dispatched(self) -> bool:
+        """Whether the model itself placed these waves: then it places them again under an edit.
+
+        A hardware trace says when and where each wave began; it began there.
+        """
+        return self.capture.meta.get("backend") == "simulator"
+
+    @property
     def workgroups(self) -> int | None:
         """Workgroups of the dispatch, None where the capture does not say."""
         grid = (self.capture.meta.get("launch") or {}).get("grid")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from isaprof.accuracy.recording import Path, RecordedWave, Recording, Unit
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from isaprof.capture.model import Capture
+    from isaprof.codeobj.elf import CodeObject, Kernel
+    from isaprof.isa.model import Listing
     from isaprof.launch.resolve import ResolvedLaunch
     from isaprof.sim.timing import Resources
     from isaprof.sim.timing.calibration import Calibration
@@ -28,7 +30,13 @@ class Addresses:
 
     by_path: Mapping[tuple[int, bytes], Sequence[WaveTrace]] = field(default_factory=dict)
     by_name: Mapping[tuple[tuple[int, int, int], int], WaveTrace] = field(default_factory=dict)
-    footprint: int | None = None  #: bytes of all buffers of the launch
+    launch: ResolvedLaunch | None = None  #: what was executed
+    ran: tuple[tuple[int, int, int], ...] = ()  #: its workgroups that were
+
+    @property
+    def footprint(self) -> int | None:
+        """Bytes of all buffers of the launch, None where nothing was executed."""
+        return None if self.launch is None else sum(len(o.data) for o in self.launch.operands)
 
     def of(self, wave: RecordedWave, lines: bytes) -> WaveTrace | None:
         """The very wave, where the capture names it and it walked the same path."""
@@ -52,20 +60,35 @@ def execute(
     them to the units in turn (isaprof.backends.sampling), so the n-th group of
     a unit is taken for the n-th of every ``units`` workgroups.
     """
-    from isaprof.sim import functional
-
     named = {g[0].workgroup for u in recording.units for g in u.groups if g[0].workgroup}
     run = sorted(w for w in named if w is not None) or _in_turn(recording, launch, workgroups)
-    result = functional.run(
-        recording.co, recording.kernel, recording.listing, launch, workgroups=run, trace=lambda _: True
-    )
+    waves = run_waves(recording.co, recording.kernel, recording.listing, launch, run)
     pool: dict[tuple[int, bytes], list[WaveTrace]] = defaultdict(list)
-    for group in result.traces:
-        for wave in group.waves:
-            pool[wave.wave_in_wg, wave.lines.tobytes()].append(wave)
-    by_name = {(w.workgroup, w.wave_in_wg): w for g in result.traces for w in g.waves}
-    footprint = sum(len(o.data) for o in launch.operands)
-    return Addresses(pool, by_name if named else {}, footprint)
+    for wave in waves.values():
+        pool[wave.wave_in_wg, wave.lines.tobytes()].append(wave)
+    return Addresses(pool, waves if named else {}, launch, tuple(run))
+
+
+def run_waves(
+    co: CodeObject,
+    kernel: Kernel,
+    listing: Listing,
+    launch: ResolvedLaunch,
+    workgroups: Sequence[tuple[int, int, int]],
+    limit: int | None = None,
+) -> dict[tuple[tuple[int, int, int], int], WaveTrace]:
+    """Execute ``workgroups``: (workgroup, number of the wave in it) -> path and accesses.
+
+    Raises KernelFault, also where more than ``limit`` wave-instructions are executed.
+    """
+    from isaprof.backends.simulator import MAX_INSTRUCTIONS
+    from isaprof.sim import functional
+
+    result = functional.run(
+        co, kernel, listing, launch, workgroups=workgroups, trace=lambda _: True,
+        max_instructions=limit or MAX_INSTRUCTIONS,
+    )  # fmt: skip
+    return {(w.workgroup, w.wave_in_wg): w for g in result.traces for w in g.waves}
 
 
 def _in_turn(recording: Recording, launch: ResolvedLaunch, limit: int) -> list[tuple[int, int, int]]:
@@ -82,17 +105,38 @@ def _in_turn(recording: Recording, launch: ResolvedLaunch, limit: int) -> list[t
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
-    """A virtual edit of what is replayed, applied to every wave.
+class EditedPath:
+    """What a wave walks under an edit.
 
-    ``listing``: replaces the recording's (same lines; texts and waits may
-    differ). ``path`` maps a recorded path to the one to replay.
-    ``no_conflict``: LDS accesses of these listing lines take their least passes.
+    ``origin``: for each of its steps the step of the recorded path whose
+    execution it is (its access, its EXEC), None for an instruction that the
+    edit put in.
     """
 
-    listing: Any = None
-    path: Callable[[Path], Path] | None = None
+    path: Path
+    origin: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """An edit of what is replayed, applied to every wave.
+
+    ``listing``: replaces the recording's. ``kernel``: so does this (registers
+    and LDS decide how many waves are resident). ``path`` maps a recorded path to
+    the one to replay. ``executed``: paths and accesses of the edited object
+    where it was executed; they go before ``path``. ``origin``: listing index of
+    the recording for one of ``listing``, where they are not the same.
+    ``no_conflict``: LDS accesses of these listing lines take their least passes.
+    ``touched``: listing indices of the recording that the edit is about.
+    """
+
+    listing: Listing | None = None
+    kernel: Kernel | None = None
+    path: Callable[[Path], EditedPath] | None = None
+    executed: Mapping[tuple[tuple[int, int, int], int], WaveTrace] = field(default_factory=dict)
+    origin: Mapping[int, int] | None = None
     no_conflict: frozenset[int] = frozenset()
+    touched: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +176,8 @@ def replay(
         matched += found
         result = timing.simulate(
             listing, recording.table, groups, calibration=calibration,
-            resources=resources(recording, addresses.footprint if addresses else None),
-            places=places,
+            resources=resources(recording, addresses, edit.kernel),
+            places=None if recording.dispatched else places,
         )  # fmt: skip
         model = result.model
         key = pd.Series(keys)
@@ -152,13 +196,19 @@ def replay(
     )
 
 
-def resources(recording: Recording, footprint: int | None = None) -> Resources:
-    """What the model needs to know of the kernel and its launch."""
+def resources(
+    recording: Recording, addresses: Addresses | None = None, kernel: Kernel | None = None
+) -> Resources:
+    """What the model needs to know of the kernel (``kernel``: of an edited one) and its launch."""
     from isaprof.sim.timing import Resources
 
     waves = max((len(g) for u in recording.units for g in u.groups), default=1)
     return Resources.of(
-        recording.kernel, waves_per_workgroup=waves, workgroups=recording.workgroups, footprint=footprint
+        kernel or recording.kernel,
+        waves_per_workgroup=waves,
+        dynamic_lds=int((recording.capture.meta.get("launch") or {}).get("dynamic_lds") or 0),
+        workgroups=recording.workgroups,
+        footprint=addresses.footprint if addresses else None,
     )
 
 
@@ -180,7 +230,7 @@ def _unit(
             waves.append(trace)
             keys.append(wave.wave if wave.path else -1)
             found += bool(known and wave.path)
-        lds = recording.kernel.descriptor.group_segment_fixed_size
+        lds = (edit.kernel or recording.kernel).descriptor.group_segment_fixed_size
         groups.append(WorkgroupTrace((number, 0, 0), waves, lds))
         places.append([Place(w.simd, w.slot, w.begin) for w in group])
     return groups, places, keys, found
@@ -213,14 +263,18 @@ def _trace(
     lines = np.array(path.lines, dtype=np.int32)
     key = lines.tobytes()
     like = addresses.of(wave, key) or addresses.like(position, key, number)
+    if like is not None and (ran := edit.executed.get((like.workgroup, like.wave_in_wg))) is not None:
+        return replace(ran, workgroup=(number, 0, 0)), True
     memory = like.memory if like is not None else assumed(recording, path, number)
     if edit.no_conflict:
         chosen = [step for step, line in enumerate(path.lines) if line in edit.no_conflict]
         memory = MemEvents.of(memory).of_one_lane(chosen, "lds")
     zero = like.exec_zero if like is not None else frozenset()
-    shown = path if edit.path is None else edit.path(path)
-    if shown is not path:
-        memory, zero = _carried(path, shown, memory, zero)
+    shown = path
+    if edit.path is not None:
+        edited = edit.path(path)
+        memory, zero = _carried(edited.origin, memory, zero)
+        shown = edited.path
         lines = np.array(shown.lines, dtype=np.int32)
     return (
         WaveTrace((number, 0, 0), position, recording.kernel.wave_size, lines, memory, shown.taken, zero),
@@ -263,24 +317,22 @@ _FAR = 1 << 40
 
 
 def _carried(
-    old: Path, new: Path, memory: Mapping[int, MemEvent], zero: frozenset[int]
+    origin: Sequence[int | None], memory: Mapping[int, MemEvent], zero: frozenset[int]
 ) -> tuple[Mapping[int, MemEvent], frozenset[int]]:
-    """Accesses moved to the edited path: the n-th visit of a line keeps its n-th access."""
+    """Accesses and steps without an active lane, moved to the edited path's steps.
+
+    What an edit put in runs under the EXEC of the step before it.
+    """
     from isaprof.sim.events import MemEvents
 
-    steps: dict[tuple[int, int], int] = {}
-    visits: Counter[int] = Counter()
-    for step, line in enumerate(new.lines):
-        steps[line, visits[line]] = step
-        visits[line] += 1
-    visits.clear()
-    moved: dict[int, int] = {}
-    for step, line in enumerate(old.lines):
-        at = steps.get((line, visits[line]))
-        visits[line] += 1
-        if at is not None:
-            moved[step] = at
-    return MemEvents.of(memory).moved(moved), frozenset(moved[s] for s in zero if s in moved)
+    idle = set()
+    last = False
+    for step, old in enumerate(origin):
+        last = last if old is None else old in zero
+        if last:
+            idle.add(step)
+    moved = MemEvents.of(memory).moved({s: old for s, old in enumerate(origin) if old is not None})
+    return moved, frozenset(idle)
 
 
 def _steps(rows: pd.DataFrame, traces: Sequence[WaveTrace]) -> list[int]:
@@ -334,4 +386,7 @@ def as_capture(recording: Recording, replayed: Replayed) -> Capture:
     return Capture(meta, tables, source.code_objects)
 
 
-__all__ = ["Addresses", "Edit", "RecordedWave", "Replayed", "as_capture", "execute", "replay", "resources"]
+__all__ = [
+    "Addresses", "Edit", "EditedPath", "RecordedWave", "Replayed", "as_capture", "execute", "replay",
+    "resources", "run_waves",
+]  # fmt: skip

@@ -1,48 +1,62 @@
-"""What a virtual edit would change: recorded waves timed again with and without it.
+"""What an edit would change: recorded waves timed again with and without it.
 
 Both sides are replays in the timing model of the same waves, on their recorded
-SIMDs, slots and start cycles; only the edit differs, so the model's errors that
-both share cancel. How far those that remain move the answer is the interval:
-the same question asked with latencies a quarter lower and higher. Nothing here
-says that an edit is *legal*.
+SIMDs, slots and start cycles (waves that the model itself dispatched are
+dispatched again); only the edit differs, so the model's errors that both share
+cancel. How far those that remain move the answer is the interval:
+
+- the same question asked with latencies and rates a quarter lower and higher;
+- on a measured capture, what the replay is off by at the edited instructions
+  and in the components of a wave's life whose cycles change
+  (:mod:`isaprof.accuracy.measure`).
+
+Launch, the cold first accesses and the drain are the same before and after
+unless the edit moves them: what the model gets wrong there cancels, and is not
+part of the interval. Code that an edit makes longer is fetched longer; that is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from isaprof.accuracy.recording import Path, Recording
+from isaprof.accuracy.recording import Recording
 from isaprof.accuracy.replay import Addresses, Edit, replay
 from isaprof.arch.table import Fact
-from isaprof.errors import UsageError
-from isaprof.isa.model import Instruction, Listing, Space
 from isaprof.sim.timing.calibration import Calibration, Constants, get
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from isaprof.accuracy.replay import Replayed
 
 #: constants that the interval moves, by kind
-_LATENCIES: dict[str, tuple[str, ...]] = {
-    "memory": (
+_CONSTANTS: dict[str, tuple[str, ...]] = {
+    "memory latency": (
         "smem_cold", "smem_hit", "global_cold", "global_cold_few_lanes", "l1_latency", "mid_l1_latency",
-        "l2_latency", "mall_latency_ns", "dram_latency_ns",
+        "l2_latency", "mall_latency_ns", "dram_latency_ns", "tlb_walk",
     ),
-    "LDS": ("lds_read_latency", "lds_write_latency"),
-    "ALU": ("valu_dep_latency", "valu_to_mem", "valu_sgpr_to_salu"),
+    "memory bandwidth": ("l2_bytes_per_cycle", "memory_bandwidth_gb_s"),
+    "LDS latency": ("lds_read_latency", "lds_write_latency"),
+    "ALU latency": ("valu_dep_latency", "valu_to_mem", "valu_sgpr_to_salu"),
+    "instruction fetch": ("icache_miss_cold", "icache_sequential_miss", "icache_branch_miss"),
 }  # fmt: skip
 #: how far they are moved
 SPREAD = 0.25
+#: lines whose change is told
+LINES = 6
 
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """Cycles before and after a virtual edit; all figures are modelled.
+    """Cycles before and after an edit; all figures are modelled, unless they say otherwise.
 
     ``wave_cycles``: lifetimes of the traced waves, summed. ``span``: first begin
-    to last end. Each (before, after). ``low``/``high``: smallest and largest
-    change of ``wave_cycles`` over the ``variants`` (name, change).
+    to last end. Each (before, after). ``low``/``high``: bounds of the change of
+    ``wave_cycles``: the smallest and largest over the ``variants`` (name,
+    change), ``own_error`` cycles further apart on a measured capture.
     """
 
     edit: str
@@ -54,14 +68,134 @@ class WhatIf:
     waves: int
     addresses: int  #: waves with executed addresses
     recorded_cycles: int  #: wave cycles of the capture itself
+    recorded_span: int  #: first begin to last end of these waves in the capture
     provenance: str  #: of the capture
     calibration: str
+    #: where the change is: (capture line, text, cycles); line None for what the edit put in
+    lines: tuple[tuple[int | None, str, int], ...] = ()
+    #: span's change over the variants, as low and high
+    span_low: int = 0
+    span_high: int = 0
+    own_error: int = 0  #: cycles the replay is off by where the edit matters; 0 for a modelled capture
     notes: tuple[str, ...] = ()
 
     @property
     def change(self) -> int:
         """Change of the waves' cycles; negative is a gain."""
         return self.wave_cycles[1] - self.wave_cycles[0]
+
+    @property
+    def span_change(self) -> int:
+        return self.span[1] - self.span[0]
+
+    @property
+    def measured(self) -> bool:
+        """Whether the waves that were timed again come from hardware."""
+        return self.provenance == "measured"
+
+
+class Retimer:
+    """Times a recording again under edits; what is common to all of them is done once."""
+
+    def __init__(
+        self, recording: Recording, addresses: Addresses, calibration: Calibration | None = None
+    ) -> None:
+        self.recording = recording
+        self.addresses = addresses
+        self.start = calibration or get(recording.capture.arch)
+        self._before: dict[str, Replayed] = {}
+
+    @cached_property
+    def variants(self) -> Mapping[str, Calibration]:
+        """The constants as they are, then each kind of them lower and higher."""
+        known = Constants(self.recording.table, self.start)
+        out = {"as calibrated": self.start}
+        for kind, keys in _CONSTANTS.items():
+            for factor in (1 - SPREAD, 1 + SPREAD):
+                facts = {k: _scaled(f, factor) for k in keys if (f := known.fact(k)) is not None}
+                if facts:
+                    name = f"{kind} {factor:.2f}x"
+                    out[name] = Calibration(f"{self.start.id}, {name}", {**self.start.facts, **facts})
+        return out
+
+    @cached_property
+    def steps(self) -> int:
+        """Wave-instructions of one replay, waves that were not traced included."""
+        paths = [w.path for u in self.recording.units for g in u.groups for w in g]
+        known = [len(p.lines) for p in paths if p is not None]
+        return len(paths) * (max(known, default=0) if len(known) < len(paths) else 0) or sum(known)
+
+    def before(self, name: str) -> Replayed:
+        """The replay without an edit, under one of the variants."""
+        if name not in self._before:
+            self._before[name] = replay(self.recording, self.addresses, calibration=self.variants[name])
+        return self._before[name]
+
+    def change(self, edit: Edit, title: str, *, notes: Sequence[str] = ()) -> WhatIf:
+        """Replay with ``edit`` under all variants.
+
+        Raises KernelFault where the edited waves cannot finish (a barrier that
+        some waves no longer reach).
+        """
+        after: Replayed | None = None
+        cycles: list[tuple[str, int]] = []
+        spans: list[int] = []
+        for name, table in self.variants.items():
+            one = replay(self.recording, self.addresses, calibration=table, edit=edit)
+            cycles.append((name, _cycles(one) - _cycles(self.before(name))))
+            spans.append(_span(one) - _span(self.before(name)))
+            after = after or one
+        assert after is not None
+        first = self.before("as calibrated")
+        by_line = _less(_by_line(after, edit.origin), _by_line(first, None))
+        off = self._own_error(edit, by_line)
+        traced = self.recording.capture.waves
+        traced = traced[traced["wave"].isin(first.waves["wave"])]
+        return WhatIf(
+            title,
+            (_cycles(first), _cycles(after)),
+            (_span(first), _span(after)),
+            min(c for _, c in cycles) - off,
+            max(c for _, c in cycles) + off,
+            tuple(cycles),
+            len(first.waves),
+            first.matched,
+            int((traced["end"] - traced["begin"]).sum()),
+            int(traced["end"].max() - traced["begin"].min()) if len(traced) else 0,
+            self.recording.capture.provenance.value,
+            self.start.id,
+            _told(self.recording, by_line),
+            min(spans) - off,
+            max(spans) + off,
+            off,
+            tuple(notes),
+        )
+
+    def _own_error(self, edit: Edit, by_line: Mapping[int, int]) -> int:
+        """Cycles by which the replay without the edit is off where the edit matters.
+
+        0 where it is the capture: one that the model made, replayed with its own addresses.
+        """
+        if self._exact:
+            return 0
+        off = 0.0
+        for line, (error, share) in self._line_errors.items():
+            if line in edit.touched:
+                off += abs(error)
+            off += share * abs(by_line.get(line, 0))
+        return round(off)
+
+    @cached_property
+    def _exact(self) -> bool:
+        theirs = self.recording.capture.waves.set_index("wave")
+        ours = self.before("as calibrated").waves.set_index("wave")
+        return bool((theirs.loc[ours.index, ["begin", "end"]] == ours[["begin", "end"]]).all(axis=None))
+
+    @cached_property
+    def _line_errors(self) -> Mapping[int, tuple[int, float]]:
+        from isaprof.accuracy.measure import line_errors
+
+        return line_errors(self.recording, self.before("as calibrated"))
 
 
 def whatif(
@@ -73,36 +207,8 @@ def whatif(
     calibration: Calibration | None = None,
     notes: Sequence[str] = (),
 ) -> WhatIf:
-    """Replay with and without ``edit``, at the given constants and at moved ones.
-
-    Raises KernelFault where the edited waves cannot finish (a barrier that
-    some waves no longer reach).
-    """
-    start = calibration or get(recording.capture.arch)
-    changes: list[tuple[str, int]] = []
-    first: tuple[Replayed, Replayed] | None = None
-    for name, table in _variants(recording, start):
-        before = replay(recording, addresses, calibration=table)
-        after = replay(recording, addresses, calibration=table, edit=edit)
-        changes.append((name, _cycles(after) - _cycles(before)))
-        first = first or (before, after)
-    assert first is not None
-    traced = recording.capture.waves
-    traced = traced[traced["wave"].isin(first[0].waves["wave"])]
-    return WhatIf(
-        title,
-        (_cycles(first[0]), _cycles(first[1])),
-        (_span(first[0]), _span(first[1])),
-        min(c for _, c in changes),
-        max(c for _, c in changes),
-        tuple(changes),
-        len(first[0].waves),
-        first[0].matched,
-        int((traced["end"] - traced["begin"]).sum()),
-        recording.capture.provenance.value,
-        start.id,
-        tuple(notes),
-    )
+    """One edit of one recording; see :meth:`Retimer.change`."""
+    return Retimer(recording, addresses, calibration).change(edit, title, notes=notes)
 
 
 def _cycles(r: Replayed) -> int:
@@ -113,16 +219,42 @@ def _span(r: Replayed) -> int:
     return int(r.waves["end"].max() - r.waves["begin"].min()) if len(r.waves) else 0
 
 
-def _variants(recording: Recording, start: Calibration) -> Iterator[tuple[str, Calibration]]:
-    """The constants as they are, then each kind of latency lower and higher."""
-    yield "as calibrated", start
-    known = Constants(recording.table, start)
-    for kind, keys in _LATENCIES.items():
-        for factor in (1 - SPREAD, 1 + SPREAD):
-            facts = {k: _scaled(f, factor) for k in keys if (f := known.fact(k)) is not None}
-            if facts:
-                name = f"{kind} latency {factor:.2f}x"
-                yield name, Calibration(f"{start.id}, {name}", {**start.facts, **facts})
+def _by_line(replayed: Replayed, origin: Mapping[int, int] | None) -> dict[int, int]:
+    """Cycles up to each line's issue, summed over waves; -1 for lines that are none of the recording's."""
+    from isaprof.accuracy.measure import gap_cycles
+
+    rows: pd.DataFrame = replayed.records[["wave", "step", "line"]].assign(
+        at=replayed.records["time"] + replayed.records["stall"]
+    )
+    rows = rows.sort_values(["wave", "step"], ignore_index=True)
+    rows["gap"] = gap_cycles(rows, "at", replayed.waves)
+    if origin is not None:
+        rows["line"] = [origin.get(n, -1) for n in rows["line"].tolist()]
+    return {int(str(n)): int(c) for n, c in rows.groupby("line")["gap"].sum().items()}
+
+
+def _less(a: Mapping[int, int], b: Mapping[int, int]) -> dict[int, int]:
+    changes = {n: a.get(n, 0) - b.get(n, 0) for n in {*a, *b}}
+    return {n: c for n, c in changes.items() if c}
+
+
+def _told(recording: Recording, by_line: Mapping[int, int]) -> tuple[tuple[int | None, str, int], ...]:
+    """The lines with the largest changes, and the rest in one."""
+    code = recording.listing.instructions
+    order = sorted(by_line, key=lambda n: (-abs(by_line[n]), n))
+    out: list[tuple[int | None, str, int]] = []
+    for n in order[:LINES]:
+        known = n >= 0
+        out.append(
+            (
+                recording.code_line.get(n, n) if known else None,
+                code[n].text if known else "put in by the edit",
+                by_line[n],
+            )
+        )
+    if rest := [by_line[n] for n in order[LINES:]]:
+        out.append((None, f"{len(rest)} other lines", sum(rest)))
+    return tuple(out)
 
 
 def _scaled(fact: Fact, factor: float) -> Fact:
@@ -132,156 +264,3 @@ def _scaled(fact: Fact, factor: float) -> Fact:
         return max(1, round(value * factor)) if type(value) is int else value * factor
 
     return Fact(one(fact.value), fact.unit, fact.source, fact.confidence)
-
-
-# -- the edits ---------------------------------------------------------------------------
-
-
-def drop(recording: Recording, line: int) -> Edit:
-    """The instruction at listing index ``line`` does not exist. UsageError for a branch or the end."""
-    i = _instruction(recording, line)
-    if i.is_branch or i.base.startswith(("s_endpgm", "s_setpc", "s_swappc")):
-        raise UsageError(
-            f"{i.text} decides the path; it cannot be dropped",
-            kind="bad_edit",
-            hint="edit the source and compare: isaprof ab A.co B.co",
-        )
-
-    def path(old: Path) -> Path:
-        return _rebuilt(old, [s for s, at in enumerate(old.lines) if at != line])
-
-    return Edit(path=path)
-
-
-def move(recording: Recording, line: int, before: int) -> Edit:
-    """The instruction at ``line`` stands before ``before``. UsageError where a branch lies between."""
-    _, other = _instruction(recording, line), _instruction(recording, before)
-    low, high = min(line, before), max(line, before)
-    code = recording.listing.instructions
-    targets = {c.target for c in code if c.target is not None}
-    for c in code[low : high + 1]:
-        inside = c.index not in (low, high)
-        if (c.is_branch and c is not other) or c.base.startswith(("s_endpgm", "s_setpc", "s_swappc")):
-            raise UsageError(
-                f"{c.text} lies between line {_shown(recording, line)} and line {_shown(recording, before)}",
-                kind="bad_edit",
-                hint="choose a line of the same basic block: isaprof show CAPTURE --by block",
-            )
-        if c.pc in targets and (inside or c.index == high):
-            raise UsageError(
-                f"a branch comes in at {c.pc:#x} between the two lines",
-                kind="bad_edit",
-                hint="choose a line of the same basic block: isaprof show CAPTURE --by block",
-            )
-
-    def path(old: Path) -> Path:
-        order: list[int] = []
-        held: int | None = None
-        steps = range(len(old.lines))
-        if before > line:
-            for s in steps:
-                if old.lines[s] == line:
-                    held = s
-                    continue
-                if held is not None and old.lines[s] >= before:
-                    order.append(held)
-                    held = None
-                order.append(s)
-            if held is not None:
-                order.append(held)
-            return _rebuilt(old, order)
-        start = 0
-        for s in steps:
-            if old.lines[s] == before:
-                start = len(order)
-            if old.lines[s] == line:
-                order.insert(start, s)
-            else:
-                order.append(s)
-        return _rebuilt(old, order)
-
-    return Edit(path=path)
-
-
-def wait(recording: Recording, line: int, counts: dict[str, int]) -> Edit:
-    """The wait at ``line`` lets ``counts`` (counter -> outstanding operations) pass.
-
-    UsageError where the line is no wait or does not wait on such a counter.
-    """
-    i = _instruction(recording, line)
-    known = dict(i.waits)
-    if not known:
-        raise UsageError(
-            f"line {_shown(recording, line)}, {i.text}, is no wait",
-            kind="bad_edit",
-            hint="isaprof show CAPTURE --all   lists the instructions",
-        )
-    if set(counts) == {""} and len(known) == 1:
-        counts = {next(iter(known)): counts[""]}
-    if unknown := set(counts) - set(known):
-        what = ", ".join(sorted(u or "a number without a counter" for u in unknown))
-        raise UsageError(
-            f"line {_shown(recording, line)}, {i.text}, waits on {', '.join(known)}, not on {what}",
-            kind="bad_edit",
-            hint=f"--wait {next(iter(known))}=N",
-        )
-    most: dict[str, int] = recording.table["counter_max"]
-    for counter, n in counts.items():
-        if n > most[counter]:
-            raise UsageError(
-                f"{counter} counts to {most[counter]} on {recording.capture.arch}; {n} cannot be written",
-                kind="bad_edit",
-                hint=f"--wait {counter}={most[counter]}   is no wait at all",
-            )
-    changed = replace(i, waits=tuple({**known, **counts}.items()))
-    return Edit(listing=_with(recording.listing, changed))
-
-
-def no_conflict(recording: Recording, lines: Sequence[int]) -> Edit:
-    """The LDS accesses at ``lines`` (empty: all) have no bank conflicts."""
-    code = recording.listing.instructions
-    for n in lines:
-        i = _instruction(recording, n)
-        if i.mem is None or i.mem.space is not Space.LDS:
-            raise UsageError(
-                f"line {_shown(recording, n)}, {i.text}, is no LDS access",
-                kind="bad_edit",
-                hint="isaprof show CAPTURE --by bank   lists those whose banks conflict",
-            )
-    chosen = lines or [i.index for i in code if i.mem is not None and i.mem.space is Space.LDS]
-    return Edit(no_conflict=frozenset(chosen))
-
-
-def _instruction(recording: Recording, line: int) -> Instruction:
-    code = recording.listing.instructions
-    if not 0 <= line < len(code):
-        raise UsageError(f"line {line} does not exist: there are 0 to {len(code) - 1}", kind="bad_edit")
-    walked = any(line in w.path.lines for u in recording.units for g in u.groups for w in g if w.path)
-    if not walked:
-        raise UsageError(
-            f"no wave came by line {_shown(recording, line)}, {code[line].text}: an edit changes nothing",
-            kind="bad_edit",
-            hint="isaprof show CAPTURE --all   shows the lines with hits",
-        )
-    return code[line]
-
-
-def _shown(recording: Recording, index: int) -> int:
-    """The number of a listing index in the capture, which is what the user sees."""
-    return recording.code_line.get(index, index)
-
-
-def _with(listing: Listing, changed: Instruction) -> Listing:
-    code = list(listing.instructions)
-    code[changed.index] = changed
-    return replace(listing, instructions=tuple(code))
-
-
-def _rebuilt(old: Path, order: Sequence[int]) -> Path:
-    """``old`` with its steps in ``order``; records and taken branches follow their steps."""
-    recorded, taken = set(old.recorded), old.taken
-    return Path(
-        tuple(old.lines[s] for s in order),
-        tuple(n for n, s in enumerate(order) if s in recorded),
-        frozenset(n for n, s in enumerate(order) if s in taken),
-    )

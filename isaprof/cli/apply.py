@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from isaprof.cli import options
+from isaprof.cli.estimates import Choice, EstimateChoice, gain, timing
 from isaprof.errors import AnswerNo, BadInput, ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from isaprof.transforms.apply import Applied, Rewrite
     from isaprof.transforms.model import Finding
     from isaprof.transforms.source import Source
+    from isaprof.transforms.subject import Captured
 
 
 def command(
@@ -45,6 +47,7 @@ def command(
     capture: Annotated[
         Path | None, typer.Option(metavar="CAPTURE", help="A capture of this kernel, for the estimate.")
     ] = None,
+    estimate: EstimateChoice = Choice.AUTO,
     force: options.ReplaceOutput = False,
     as_json: options.AsJson = False,
 ) -> int:
@@ -64,6 +67,7 @@ def command(
         data, _, origin = open_object(source, target=target, kernel=kernel)
         source, kernel = origin.path, origin.kernel
     text = Source.load(source, data)
+    recorded = None if capture is None else _recorded(capture, text)
     say: Callable[[str], None] = (lambda line: None) if as_json else print
     result = rewrite(
         text,
@@ -71,7 +75,8 @@ def command(
         kernel,
         at=None if number is None else _selector(number, is_address, assembly=assembly),
         where=transform.partition("@")[2] and f"{source} {transform.partition('@')[2]}",
-        analysis=None if capture is None else _analysis(capture, text),
+        analysis=None if recorded is None else recorded.analysis,
+        timing=None if recorded is None else timing(recorded.capture, estimate),
         note=lambda applied: _print_step(applied, say),
     )
     for f in result.refused:
@@ -121,15 +126,16 @@ def _selector(number: int, is_address: bool, *, assembly: bool) -> Callable[[Fin
     return at
 
 
-def _analysis(capture: Path, source: Source) -> Any:
+def _recorded(capture: Path, source: Source) -> Captured:
     from isaprof.codeobj.elf import CodeObject
-    from isaprof.transforms.subject import capture_analysis
+    from isaprof.transforms.subject import open_capture
 
-    analysis, data, _, arch = capture_analysis(capture)
-    ours, theirs = CodeObject.from_bytes(source.data), CodeObject.from_bytes(data, arch=arch)
+    found = open_capture(capture)
+    ours = CodeObject.from_bytes(source.data)
+    theirs = CodeObject.from_bytes(found.data, arch=found.capture.arch)
     if [s.data for s in ours.text] != [s.data for s in theirs.text]:
         raise BadInput("is a capture of other code", path=capture, kind="other_code")
-    return analysis
+    return found
 
 
 def _launch_file(result: Rewrite, path: Path, explicit: Path | None) -> LaunchFile:
@@ -159,6 +165,9 @@ def _print_step(applied: Applied, say: Callable[[str], None]) -> None:
     f = applied.finding
     at = f"line {applied.line}, {f.pc:#x}" if applied.line is not None else f"{f.pc:#x}"
     say(f"{f.transform} at {at}: {f.title}")
+    if f.estimate.total is not None:
+        for line in gain(f.estimate):
+            say(f"  {line}")
     for o in f.obligations:
         say(f"  {o.id} {'met' if o.met else 'NOT MET'}: {o.title}")
         for step in o.steps:

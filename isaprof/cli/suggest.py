@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isaprof.cli import options
+from isaprof.cli.estimates import Choice, EstimateChoice, gain, timing
 from isaprof.errors import ExitCode
 
 if TYPE_CHECKING:
-    from isaprof.transforms.model import Estimate, Finding
+    from isaprof.transforms.model import Finding
     from isaprof.transforms.subject import Subject
 
 
@@ -24,6 +25,11 @@ def command(
     ],
     kernel: options.Kernel = None,
     target: options.SourceTarget = None,
+    estimate: EstimateChoice = Choice.AUTO,
+    launch: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Launch file of a capture, for the addresses.")
+    ] = None,
+    shape: Annotated[str | None, typer.Option(help="Shape that was recorded.")] = None,
     as_json: options.AsJson = False,
 ) -> int:
     """List the rewrites that apply to a kernel, best first, with evidence, proof and expected gain."""
@@ -33,7 +39,8 @@ def command(
     opened = Subject.open(subject, kernel, target)
     for note in opened.notes:
         print(f"isaprof: note: {note}", file=sys.stderr)
-    found = suggest(opened.context)
+    recorded = opened.capture
+    found = suggest(opened.context, None if recorded is None else timing(recorded, estimate, launch, shape))
     if as_json:
         print(json.dumps(found.to_dict(opened)))
         return ExitCode.OK
@@ -45,7 +52,7 @@ def command(
         _print(number, finding, opened)
     if not found.findings:
         print("\nNo transform of the catalogue applies.")
-    if not found.findings or not any(f.estimate.expected for f in found.findings):
+    if not any((f.estimate.expected or 0) > 0 for f in found.findings):
         print()
         print("\n".join(limits_text(found)))
     return ExitCode.OK
@@ -61,8 +68,8 @@ def _print(number: int, f: Finding, subject: Subject) -> None:
     print(f"   {transform.what}")
     for e in f.evidence:
         print(f"   - {e}")
-    print(f"   gain: {_gain(f.estimate)}")
-    print(f"     {f.estimate.basis}")
+    for line in gain(f.estimate):
+        print(f"   {line}")
     print(f"   published: {transform.published}")
     for o in f.obligations:
         print(f"   {o.id} {'met' if o.met else 'NOT MET'}: {o.title}")
@@ -73,17 +80,3 @@ def _print(number: int, f: Finding, subject: Subject) -> None:
         for line in f.rewritten:
             print(f"     {line}")
     print(f"   next: {subject.command(f)}")
-
-
-def _gain(e: Estimate) -> str:
-    """``expected +12.3 % (120 of 1,000 wave cycles, modelled), at most +14.0 %``."""
-    if e.total is None or (e.upper is None and e.expected is None):
-        return "unknown without a capture"
-
-    def one(cycles: int | None) -> str:
-        if cycles is None:
-            return "unknown"
-        gain = e.gain(cycles)
-        return f"{'' if gain is None else f'{gain:+.1%} '}({cycles:,} cycles)"
-
-    return f"{e.provenance}: expected {one(e.expected)}, at most {one(e.upper)}, of {e.total:,} wave cycles"

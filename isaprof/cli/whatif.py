@@ -84,7 +84,7 @@ def _index(recording: Recording, line: int) -> int:
 def _edit(
     recording: Recording, index: int | None, *, drop: bool, move: int | None, wait: str | None
 ) -> tuple[Edit, str]:
-    from isaprof.accuracy import whatif as edits
+    from isaprof.accuracy import edits
 
     code = recording.listing.instructions
     if index is None:

@@ -109,14 +109,18 @@ class MemEvents(Mapping[int, MemEvent]):
         """space, load, store and bytes."""
         return self.space, self.load, self.store, self.bytes
 
-    def moved(self, to: Mapping[int, int]) -> MemEvents:
-        """The events of the steps that are keys of ``to``, at its values."""
-        chosen = np.flatnonzero(np.isin(self.step, np.fromiter(to, np.int64, len(to))))
+    def moved(self, origin: Mapping[int, int]) -> MemEvents:
+        """At each key of ``origin`` the event of the step that is its value, where there is one."""
+        new = np.fromiter(origin, np.int64, len(origin))
+        old = np.fromiter(origin.values(), np.int64, len(origin))
+        found = np.searchsorted(self.step, old)
+        known = np.append(self.step, -1)[found] == old
+        chosen, new = found[known], new[known]
         count = np.diff(self.at)
         lanes = _lanes_of(chosen, count)
         space, load, store, width = self.kind
         return MemEvents(
-            np.array([to[s] for s in self.step[chosen].tolist()], dtype=np.int32),
+            new,
             (space[chosen], load[chosen], store[chosen], width[chosen]),
             count[chosen], self.addresses[lanes], self.lanes[lanes],
         )  # fmt: skip

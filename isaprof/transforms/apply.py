@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from isaprof.backends.protocol import Progress, no_progress
@@ -18,6 +18,7 @@ from isaprof.transforms.source import Source
 if TYPE_CHECKING:
     from isaprof.attribution.model import Analysis
     from isaprof.launch.file import LaunchFile
+    from isaprof.transforms.retime import Timing
 
 
 @dataclass(frozen=True)
@@ -54,13 +55,16 @@ def rewrite(
     at: Callable[[Finding, Source], bool] | None = None,
     where: str = "",
     analysis: Analysis | None = None,
+    timing: Timing | None = None,
     note: Callable[[Applied], None] = lambda applied: None,
 ) -> Rewrite:
     """Apply ``transform`` at the finding that ``at`` accepts, or everywhere, one finding after the other.
 
     After each edit the object is assembled, compared with the one before and
     analysed again. Raises AnswerNo where nothing is found there or an
-    obligation is not met; ``where`` names the place in messages.
+    obligation is not met; ``where`` names the place in messages. ``analysis``
+    and ``timing`` are of a capture of ``source``: they give its findings, not
+    those of what an edit leads to, an estimate.
     """
     context = Context.of(source.data, kernel, analysis=analysis, path=source.path)
     first, name = source, context.kernel.name
@@ -77,6 +81,8 @@ def rewrite(
         if not todo:
             break
         chosen = todo[0]
+        if timing is not None and not applied:
+            chosen = replace(chosen, estimate=timing.estimate(context, chosen, source))
         source, context, step, kept = _one(source, context, chosen)
         applied.append(step)
         note(step)

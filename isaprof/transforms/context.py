@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from isaprof.attribution.model import Analysis
     from isaprof.isa.model import Instruction
+    from isaprof.transforms.source import Source
 
 
 #: these change which register an instruction means, or whether it is executed
@@ -99,6 +100,13 @@ class Context:
             if common:
                 return f"kernel {other.name} runs some of this code too: {self.where(min(common))}"
         return None
+
+    @cached_property
+    def disassembled(self) -> Source:
+        """The object as a source; BadInput where that does not give the same code again."""
+        from isaprof.transforms.source import Source
+
+        return Source.of_object(self.data, self.co.path)
 
     @property
     def counter_maxima(self) -> Mapping[str, int]:

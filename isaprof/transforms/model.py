@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -20,35 +21,60 @@ class Obligation:
     steps: tuple[str, ...] = ()  #: the proof, or what speaks against it, step by step
 
 
+class Method(StrEnum):
+    """How an estimate was made."""
+
+    RETIMED = "re-timed"  #: the waves of the capture, timed with and without the edit
+    BOUND = "bound"  #: from the stalls in the capture alone; the edit was not timed
+
+
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """Cycles that the rewrite could save, summed over the traced waves.
 
     ``upper`` assumes that all of the stall goes away and nothing hides it
-    today; ``expected`` is what the evidence supports. None where the capture
-    (or its absence) says nothing. Removing R of T cycles is a gain of
-    R / (T - R).
+    today. ``expected``: re-timed, what the replay says, from ``low`` to
+    ``high`` (isaprof.accuracy.whatif); else what arithmetic on the capture's
+    stalls supports, anywhere from 0 to ``upper``. None where the capture (or
+    its absence) says nothing. Negative cycles are lost.
     """
 
     upper: int | None
     expected: int | None
     total: int | None  #: wave cycles of the capture
-    provenance: str | None  #: "measured" or "modelled": of the cycles above
+    provenance: str | None  #: "measured" or "modelled": of the capture
     basis: str  #: how the figures were derived
+    method: Method = Method.BOUND
+    low: int | None = None
+    high: int | None = None
+    #: kernel span of the capture, and cycles of it saved: expected, low, high; None unless re-timed
+    span: tuple[int, int, int, int] | None = None
+    why: str = ""  #: why the edit was not timed again
 
-    def gain(self, cycles: int | None) -> float | None:
-        """R / (T - R) for R = ``cycles``; None where unknown."""
-        if cycles is None or not self.total or cycles >= self.total:
-            return None
-        return cycles / (self.total - cycles)
+    def share(self, cycles: int | None) -> float | None:
+        """Wave cycles saved as a share of those before: (before - after) / before; None where unknown."""
+        return None if cycles is None or not self.total else cycles / self.total
+
+    @property
+    def saved(self) -> float | None:
+        """Share of the kernel span that is saved, (before - after) / before; None unless re-timed."""
+        return None if self.span is None or not self.span[0] else self.span[1] / self.span[0]
 
     def to_dict(self) -> dict[str, Any]:
+        span = self.span
         return {
+            "method": self.method.value,
+            "why": self.why,
             "upper_cycles": self.upper,
             "expected_cycles": self.expected,
+            "low_cycles": self.low,
+            "high_cycles": self.high,
             "total_cycles": self.total,
-            "upper_gain": self.gain(self.upper),
-            "expected_gain": self.gain(self.expected),
+            "upper_share": self.share(self.upper),
+            "expected_share": self.share(self.expected),
+            "span_cycles": None if span is None else span[0],
+            "span_saved": None if span is None else {"expected": span[1], "low": span[2], "high": span[3]},
+            "span_share": self.saved,
             "provenance": self.provenance,
             "basis": self.basis,
         }
@@ -71,7 +97,26 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
+    """Changes of single instructions.
+
+    What the changes put in may go on with executions of the instructions they
+    take away: ``carries`` says so by text, with the listing indices that equal
+    texts stand for in turn. A branch that is put in decides as a branch of the
+    listing will decide next (``decides``: by text, its index and whether it is
+    the other way round). Both are for timing the edit on recorded waves.
+    """
+
     changes: tuple[Change, ...]
+    carries: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    decides: Mapping[str, tuple[int, bool]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """The edited object, where a transform has assembled it; ``edit`` leads to it from the analysed one."""
+
+    data: bytes = field(repr=False)
+    edit: Edit
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +133,8 @@ class Finding:
     obligations: tuple[Obligation, ...]
     edit: Edit | None = None  #: None: advice only
     rewritten: tuple[str, ...] = ()  #: the code as it would read
+    #: the edited object, for a finding without an ``edit``; None: it cannot be assembled
+    product: Product | None = field(default=None, repr=False)
 
     @property
     def safe(self) -> bool:

@@ -29,6 +29,17 @@ class Correspondence:
     steps: tuple[str, ...]
 
 
+@dataclass
+class Layout:
+    """Which instruction of an edited listing is which of the one before; listing indices."""
+
+    index: dict[int, int]  #: kept: before -> after
+    stands: dict[int, int]  #: all: before -> after, or the first of what replaces it
+    entry: dict[int, int]  #: all: before -> the first of what was put above it, else as ``stands``
+    placed: list[tuple[int, int, str]]  #: put in: index, listing index before of its change, text
+    steps: list[str]  #: the changes as text
+
+
 def correspond(before: bytes, after: bytes, edit: Edit) -> Correspondence:
     """Compare instruction by instruction, then labels, branches, descriptors, metadata and data.
 
@@ -37,7 +48,8 @@ def correspond(before: bytes, after: bytes, edit: Edit) -> Correspondence:
     """
     old, new = CodeObject.from_bytes(before), CodeObject.from_bytes(after)
     a, b = disassemble(before), disassemble(after)
-    index, stands, changed = _instructions(a, b, edit)
+    layout = laid_out(a, b, edit)
+    index, stands, changed = layout.index, layout.stands, layout.steps
     address = {
         a.instructions[i].pc: b.instructions[j].pc for i, j in stands.items() if j < len(b.instructions)
     }
@@ -60,47 +72,47 @@ def correspond(before: bytes, after: bytes, edit: Edit) -> Correspondence:
     return Correspondence(index, stands, tuple(steps))
 
 
-def _instructions(a: Listing, b: Listing, edit: Edit) -> tuple[dict[int, int], dict[int, int], list[str]]:
-    """Kept instructions, old index -> new; all, with what stands for the others; the changes as text."""
+def laid_out(a: Listing, b: Listing, edit: Edit) -> Layout:
+    """Where the instructions of ``a`` are in ``b``. Raises Differs where ``b`` is not ``a`` with ``edit``."""
     changes = {c.index: c for c in edit.changes}
-    index: dict[int, int] = {}
-    stands: dict[int, int] = {}
-    steps: list[str] = []
+    out = Layout({}, {}, {}, [], [])
     at = 0
     for ins in a.instructions:
         change = changes.get(ins.index)
+        out.entry[ins.index] = at
         if change is None:
-            index[ins.index] = stands[ins.index] = at
+            out.index[ins.index] = out.stands[ins.index] = at
             at += 1
             continue
-        at = _expect(b, at, change.before, steps)
-        stands[ins.index] = at
+        at = _expect(out, b, at, ins.index, change.before, told=True)
+        out.stands[ins.index] = at
         if change.lines is None:
-            index[ins.index] = at
+            out.index[ins.index] = at
             at += 1
         else:
-            steps.append(f"{ins.pc:#x} {ins.text}  ->  {'; '.join(change.lines) or '(deleted)'}")
-            at = _expect(b, at, change.lines, None)
-        at = _expect(b, at, change.after, steps)
+            out.steps.append(f"{ins.pc:#x} {ins.text}  ->  {'; '.join(change.lines) or '(deleted)'}")
+            at = _expect(out, b, at, ins.index, change.lines, told=False)
+        at = _expect(out, b, at, ins.index, change.after, told=True)
     n = len(b.instructions)
     if at != n:  # code that grew or shrank moves the padding behind it
-        index = {i: j for i, j in index.items() if j < n}
-        rest = [*b.instructions[at:], *(i for i in a.instructions if i.index not in index)]
+        out.index = {i: j for i, j in out.index.items() if j < n}
+        rest = [*b.instructions[at:], *(i for i in a.instructions if i.index not in out.index)]
         if any(i.base not in _PADDING and i.index not in changes for i in rest):
             raise Differs(f"{n} instructions, {at} expected")
-    return index, stands, steps
+    return out
 
 
-def _expect(b: Listing, at: int, lines: Sequence[str], steps: list[str] | None) -> int:
+def _expect(out: Layout, b: Listing, at: int, index: int, lines: Sequence[str], *, told: bool) -> int:
     """The instructions ``lines`` stand at ``at``; returns the position behind them."""
     for line in lines:
         if line.endswith(":"):
             continue
         got = b.instructions[at].text if at < len(b.instructions) else "the end"
-        if _plain(got) != _plain(line) and b.instructions[at].target is None:
+        if _plain(got) != _plain(line) and (at >= len(b.instructions) or b.instructions[at].target is None):
             raise Differs(f"{line} became {got}")
-        if steps is not None:
-            steps.append(f"inserted: {line}")
+        out.placed.append((at, index, line))
+        if told:
+            out.steps.append(f"inserted: {line}")
         at += 1
     return at
 

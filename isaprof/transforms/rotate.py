@@ -77,7 +77,12 @@ class Rotation:
         else:
             changes.append(Change(self.at, before=before))
             changes += [Change(last, after=drain)] if drain else []
-        return Edit(tuple(changes))
+        carries: dict[str, tuple[int, ...]] = {}
+        for text, index in zip(texts, self.moved, strict=True):
+            carries[text] = (*carries.get(text, ()), index)
+        # the guard skips the loads exactly where the loop ends
+        decides = {self.guard[-1]: (last, True)} if self.guard else {}
+        return Edit(tuple(changes), carries, decides)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from isaprof.transforms.source import Source, is_binary
 
 if TYPE_CHECKING:
     from isaprof.attribution.model import Analysis
+    from isaprof.capture.model import Capture
     from isaprof.transforms.model import Transform
 
 _PLACE = re.compile(r"([\w-]+)(?:@(0x[0-9a-fA-F]{1,16}|\d{1,9}))?")
@@ -29,6 +30,7 @@ class Subject:
     path: Path
     context: Context
     source: Source | None = None  #: for assembly files only
+    capture: Capture | None = None
     notes: tuple[str, ...] = ()  #: what the user has to know about the choice of the object
 
     @classmethod
@@ -39,7 +41,10 @@ class Subject:
         ``target`` and ``kernel`` choose.
         """
         if (path / "capture.json").is_file():
-            return cls(path, capture_context(path, kernel))
+            found = open_capture(path, kernel)
+            name, arch = found.capture.kernel, found.capture.arch
+            context = Context.of(found.data, name, analysis=found.analysis, path=str(path), arch=arch)
+            return cls(path, context, capture=found.capture)
         data = b"" if path.is_dir() else read_bytes(path)
         if path.is_dir() or is_binary(data):
             data, _, origin = load_object(path, target=target, kernel=kernel)
@@ -64,15 +69,21 @@ class Subject:
         return f"isaprof apply {name} {finding.transform}@{self.place(finding)} -o {out}"
 
 
-def capture_analysis(path: Path, kernel: str | None = None) -> tuple[Analysis, bytes, str, str]:
-    """Analysis of a capture, and the code object, kernel and architecture it is of.
+@dataclass(frozen=True)
+class Captured:
+    """A capture, its analysis, and the code object that it is of."""
 
-    Raises BadInput where the capture holds no code object, or is of another kernel.
-    """
+    capture: Capture
+    analysis: Analysis
+    data: bytes
+
+
+def open_capture(path: Path, kernel: str | None = None) -> Captured:
+    """Raises BadInput where the capture holds no code object, or is of another kernel."""
     from isaprof.attribution import analyse
-    from isaprof.capture import open as open_capture
+    from isaprof.capture import open as open_
 
-    capture = open_capture(path)
+    capture = open_(path)
     if not capture.code_objects:
         raise BadInput(
             "the capture holds no code object, so its code cannot be analysed",
@@ -83,13 +94,7 @@ def capture_analysis(path: Path, kernel: str | None = None) -> tuple[Analysis, b
     if kernel is not None and kernel != capture.kernel:
         raise BadInput(f"is a capture of {capture.kernel}, not of {kernel}", path=path, kind="unknown_kernel")
     chosen = next((c for c in capture.code_objects if c.name == capture.kernel), capture.code_objects[0])
-    return analyse(capture), chosen.data, capture.kernel, capture.arch
-
-
-def capture_context(path: Path, kernel: str | None = None) -> Context:
-    """The kernel of a capture, with its cycles."""
-    analysis, data, name, arch = capture_analysis(path, kernel)
-    return Context.of(data, name, analysis=analysis, path=str(path), arch=arch)
+    return Captured(capture, analyse(capture), chosen.data)
 
 
 def parse_place(text: str) -> tuple[Transform, int | None, bool]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from isaprof.isa.model import Pipe
@@ -12,6 +13,7 @@ from isaprof.transforms.registry import discover
 if TYPE_CHECKING:
     from isaprof.transforms.context import Context
     from isaprof.transforms.model import Finding
+    from isaprof.transforms.retime import Timing
     from isaprof.transforms.subject import Subject
 
 #: causes named as limits
@@ -61,17 +63,21 @@ class Suggestions:
         }
 
 
-def suggest(context: Context) -> Suggestions:
-    """Run every transform's detector; rank by expected, then by upper gain, then safe ones first."""
-    findings = [f for t in discover().values() for f in t.detect(context)]
-    return Suggestions(
-        tuple(sorted(findings, key=_rank)), _limits(context), context.provenance, context.opaque
-    )
+def suggest(context: Context, timing: Timing | None = None) -> Suggestions:
+    """Run every transform's detector; rank by expected, then by upper gain, then safe ones first.
+
+    ``timing``: what the findings are timed on, those with the largest bounds
+    first; without it their estimates are bounds.
+    """
+    findings = sorted((f for t in discover().values() for f in t.detect(context)), key=_rank)
+    if timing is not None:
+        findings = sorted((replace(f, estimate=timing.estimate(context, f)) for f in findings), key=_rank)
+    return Suggestions(tuple(findings), _limits(context), context.provenance, context.opaque)
 
 
 def _rank(f: Finding) -> tuple[float, float, bool, int]:
     def known(cycles: int | None) -> float:
-        return -1 if cycles is None else cycles
+        return -math.inf if cycles is None else cycles
 
     return -known(f.estimate.expected), -known(f.estimate.upper), not f.safe, f.pc
 

@@ -8,11 +8,12 @@ import pytest
 
 import isaprof
 from isaprof import cli
-from isaprof.accuracy import whatif as edits
+from isaprof.accuracy import edits
 from isaprof.accuracy.recording import Path as WavePath
 from isaprof.accuracy.recording import Recording, read, walk
 from isaprof.accuracy.replay import Addresses, as_capture, replay
 from isaprof.accuracy.validate import measured, prepare, validate
+from isaprof.accuracy.whatif import whatif
 from isaprof.capture import Capture
 from isaprof.errors import BadInput, UsageError
 
@@ -90,11 +91,11 @@ class TestEdits:
     def test_a_weaker_wait_gains_what_the_sample_is_about(self, relax) -> None:
         recording, addresses = relax
         line = line_of(recording, "s_waitcnt vmcnt(0)")
-        answer = edits.whatif(recording, addresses, edits.wait(recording, line, {"": 2}), "w")
+        answer = whatif(recording, addresses, edits.wait(recording, line, {"": 2}), "w")
         assert answer.wave_cycles[0] == answer.recorded_cycles
         assert answer.change < -0.1 * answer.wave_cycles[0]
         assert answer.low <= answer.change <= answer.high < 0
-        same = edits.whatif(recording, addresses, edits.wait(recording, line, {"vmcnt": 0}), "w")
+        same = whatif(recording, addresses, edits.wait(recording, line, {"vmcnt": 0}), "w")
         assert same.change == same.low == same.high == 0
 
     def test_a_dropped_instruction_leaves_every_path(self, relax) -> None:
@@ -103,7 +104,7 @@ class TestEdits:
         edit = edits.drop(recording, line)
         old = one_path(recording)
         assert edit.path is not None
-        new = edit.path(old)
+        new = edit.path(old).path
         assert list(new.lines) == [n for n in old.lines if n != line]
         assert [new.lines[s] for s in sorted(new.taken)] == [old.lines[s] for s in sorted(old.taken)]
         before, after = replay(recording, addresses), replay(recording, addresses, edit=edit)
@@ -117,7 +118,7 @@ class TestEdits:
         edit = edits.move(recording, line, before)
         old = one_path(recording)
         assert edit.path is not None
-        new = edit.path(old)
+        new = edit.path(old).path
         assert sorted(new.lines) == sorted(old.lines)
         at = [s for s, n in enumerate(new.lines) if n == line]
         assert len(at) == old.lines.count(line)
@@ -164,9 +165,9 @@ def test_without_conflicts_a_conflicting_kernel_is_faster(prepared: tuple[Record
     more = (conflicts["passes"] > conflicts["min_passes"]).fillna(False).any()
     if not more:
         edit = edits.no_conflict(recording, ())
-        assert edits.whatif(recording, addresses, edit, "none").change <= 0
+        assert whatif(recording, addresses, edit, "none").change <= 0
         return
-    answer = edits.whatif(recording, addresses, edits.no_conflict(recording, ()), "no conflicts")
+    answer = whatif(recording, addresses, edits.no_conflict(recording, ()), "no conflicts")
     assert answer.change < 0
 
 

@@ -51,8 +51,11 @@ def test_a_capture(capsys: pytest.CaptureFixture[str]) -> None:
     assert gains == sorted(gains, reverse=True)
     first = body["findings"][0]
     assert first["safe"]
-    assert 0 < first["estimate"]["expected_gain"] <= first["estimate"]["upper_gain"]
-    assert first["estimate"]["provenance"] == "modelled"
+    estimate = first["estimate"]
+    assert (estimate["method"], estimate["provenance"]) == ("re-timed", "modelled")
+    assert 0 < estimate["low_cycles"] < estimate["expected_cycles"] < estimate["high_cycles"]
+    assert estimate["expected_share"] == estimate["expected_cycles"] / estimate["total_cycles"]
+    assert estimate["span_share"] == estimate["span_saved"]["expected"] / estimate["span_cycles"] > 0
     assert (
         first["next"] == f"isaprof apply KERNEL.co waitcnt-relax@{first['pc']:#x} -o KERNEL.waitcnt-relax.co"
     )
@@ -76,8 +79,8 @@ def test_text(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = verb(capsys, "suggest", path)
     assert code == 0
     for word in (
-        "1. swp-global-prefetch", "gain: modelled: expected +", "at most +", "published: +7.0 %", "P1 met",
-        "tail met", "rewritten:", ".Lisaprof_skip_", "advice",
+        "1. swp-global-prefetch", "gain: re-timed on modelled waves", "of 22,740 saved",
+        "published: +7.0 %", "P1 met", "tail met", "rewritten:", ".Lisaprof_skip_", "advice",
     ):  # fmt: skip
         assert word in out
 
@@ -107,7 +110,10 @@ def test_a_measured_capture(data_dir: Path, arch: str, capsys: pytest.CaptureFix
     assert body["provenance"] == "measured"
     for f in body["findings"]:
         assert f["estimate"]["provenance"] == "measured"
-        assert f["estimate"]["expected_cycles"] <= f["estimate"]["upper_cycles"]
+        assert f["estimate"]["method"] == "re-timed"
+        low, expected, high = (f["estimate"][f"{n}_cycles"] for n in ("low", "expected", "high"))
+        assert low < expected < high <= f["estimate"]["upper_cycles"]
+        assert "that the replay is off by" in f["estimate"]["basis"]
     assert body["limits"]
 
 
@@ -119,3 +125,17 @@ def test_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         code, out, err = verb(capsys, "suggest", path)
         assert (code, out) == (3, "")
         assert err.startswith("isaprof: ")
+
+
+def test_a_bound_says_so_and_why(capsys: pytest.CaptureFixture[str]) -> None:
+    path = capture(capsys, "waitcnt_relax/waitcnt_relax")
+    code, out, _ = verb(capsys, "suggest", path, "--estimate", "bound")
+    assert code == 0
+    assert "gain: bound: at most 7,956 cycles (46.3%) of the 17,200 wave cycles (modelled)" in out
+    assert "not re-timed: --estimate bound" in out
+    assert "re-timed on" not in out
+
+
+def test_the_percentage_is_defined(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = verb(capsys, "suggest", "--help")
+    assert "(before - after) / before" in " ".join(out.replace("│", " ").split())

@@ -14,7 +14,7 @@ from isaprof import arch as tables
 from isaprof.errors import IsaprofError
 from isaprof.isa.model import Instruction
 from isaprof.transforms.context import Context
-from isaprof.transforms.model import Estimate, Finding
+from isaprof.transforms.model import Estimate, Finding, Product
 from isaprof.transforms.prefetch_cycles import LoopCycles, loop_cycles
 from isaprof.transforms.prefetch_obligations import new_conflicts, obligations
 from isaprof.transforms.rotate import LoadGroup, NotRotatable, Rotation, load_groups, rotate
@@ -69,6 +69,7 @@ class SwpGlobalPrefetch:
             estimate=_estimate(context, rotation, cycles),
             obligations=obligations(context, rewritten.rotation, rewritten.context, rewritten.problem),
             rewritten=rewritten.lines,
+            product=rewritten.product(context),
         )
 
 
@@ -167,6 +168,10 @@ class Rewritten:
     lines: tuple[str, ...]
     context: Context | None
     problem: str  #: why there is no object
+
+    def product(self, context: Context) -> Product | None:
+        """For timing it on the capture's waves."""
+        return None if self.context is None else Product(self.context.data, self.rotation.edit(context))
 
     @classmethod
     def of(cls, context: Context, rotation: Rotation) -> Rewritten:

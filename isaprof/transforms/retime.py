@@ -1,0 +1,201 @@
+"""Estimated gains by timing the edit: the capture's waves in the timing model, with and without it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from isaprof.accuracy.edited import Edited, NotCarried, edit_of
+from isaprof.accuracy.validate import prepare
+from isaprof.accuracy.whatif import SPREAD, Retimer
+from isaprof.codeobj.elf import CodeObject
+from isaprof.errors import IsaprofError
+from isaprof.isa.decode import disassemble
+from isaprof.transforms.model import Estimate, Finding, Method, Product
+from isaprof.transforms.objects import Differs, Layout, laid_out
+from isaprof.transforms.source import Source
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from isaprof.accuracy.replay import Addresses
+    from isaprof.accuracy.whatif import WhatIf
+    from isaprof.capture.model import Capture
+    from isaprof.transforms.context import Context
+
+#: modelled wave-instructions that all estimates of a kernel may take together, unless told otherwise: seconds
+BUDGET = 6_000_000
+#: and where the compiled loop of the model is not there
+SLOW_BUDGET = 300_000
+
+
+def usual_budget() -> int:
+    """Modelled wave-instructions that take a few seconds."""
+    from isaprof.sim.timing import compiled
+
+    return BUDGET if compiled.library() is not None else SLOW_BUDGET
+
+
+@dataclass
+class Timing:
+    """A capture that findings are timed on; ``problem`` says why none can be."""
+
+    retimer: Retimer | None = field(default=None, repr=False)
+    addresses: Addresses | None = field(default=None, repr=False)
+    notes: tuple[str, ...] = ()
+    problem: str = ""
+    budget: int | None = None  #: wave-instructions left, None: no limit
+    execute: bool = True  #: edited objects are executed where the launch is known
+
+    @classmethod
+    def of(
+        cls,
+        capture: Capture,
+        *,
+        budget: int | None = None,
+        launch: Path | None = None,
+        shape: str | None = None,
+    ) -> Timing:
+        """What the capture lacks is no error: ``problem`` says it. Errors only for a given launch file."""
+        try:
+            recording, addresses, notes = prepare(capture, launch=launch, shape=shape)
+        except IsaprofError as e:
+            if launch is not None or shape is not None:
+                raise
+            return cls(problem=e.message)
+        return cls(Retimer(recording, addresses), addresses, notes, budget=budget)
+
+    def estimate(self, context: Context, finding: Finding, source: Source | None = None) -> Estimate:
+        """The finding's estimate, re-timed where that is possible; else its own, and why.
+
+        ``source``: what ``finding.edit`` is an edit of; default: the object's disassembly.
+        """
+        old = finding.estimate
+        if old.total is None:
+            return old
+        try:
+            product = finding.product or _product(context, finding, source)
+            if product is None:
+                return replace(old, why="there is no edited code")
+            return self._retimed(old, context, product, finding.title)
+        except (NotCarried, Differs) as e:
+            return replace(old, why=str(e))
+        except IsaprofError as e:
+            return replace(old, why=e.message)
+
+    def of_product(self, context: Context, product: Product, title: str) -> Estimate:
+        """The estimate of an edited object that no single finding made."""
+        return self.estimate(
+            context,
+            Finding(
+                "", 0, 0, "", title, (),
+                Estimate(None, None, context.total_cycles, context.provenance, "not timed"), (),
+                product=product,
+            ),
+        )  # fmt: skip
+
+    def _retimed(self, old: Estimate, context: Context, product: Product, title: str) -> Estimate:
+        timer = self.retimer
+        if timer is None:
+            return replace(old, why=self.problem)
+        assert self.addresses is not None
+        if timer.recording.data != context.data and _text(timer.recording.co) != _text(context.co):
+            return replace(old, why="the waves of the capture ran another code object")
+        cost = timer.steps * (len(timer.variants) + 1)
+        if self.budget is not None and cost > self.budget:
+            return replace(
+                old,
+                why=f"it takes {cost:,} modelled instructions, {self.budget:,} are left "
+                "(--estimate retime takes them)",
+            )
+        if self.budget is not None:
+            self.budget -= cost
+        edited = edited_object(context, product)
+        edit, how = edit_of(edited, timer.recording, self.addresses, execute=self.execute)
+        return _estimate(old, timer.change(edit, title, notes=self.notes), how)
+
+
+def edited_object(context: Context, product: Product) -> Edited:
+    """What the timing needs to know of an edited object. Raises Differs where it is not the edit."""
+    co = CodeObject.from_bytes(product.data, arch=context.co.arch)
+    listing = disassemble(product.data, arch=context.co.arch)
+    layout = laid_out(context.listing, listing, product.edit)
+    touched = frozenset(c.index for c in product.edit.changes if c.lines is not None)
+    entry = {i: j for i, j in layout.entry.items() if j < len(listing.instructions)}
+    branches = {
+        at: product.edit.decides[text] for at, _, text in layout.placed if text in product.edit.decides
+    }
+    return Edited(
+        co,
+        co.kernel(context.kernel.name),
+        listing,
+        _carries(context, layout, product),
+        entry,
+        branches,
+        touched,
+    )
+
+
+def _carries(context: Context, layout: Layout, product: Product) -> dict[int, int]:
+    """Edited -> original instruction: kept ones, those said to go on with others, and replacements."""
+    out = {new: old for old, new in layout.index.items()}
+    turns: dict[str, int] = {}
+    replaced = {c.index: c.lines for c in product.edit.changes if c.lines}
+    for at, index, text in layout.placed:
+        if text in product.edit.carries:
+            known = product.edit.carries[text]
+            n = turns.get(text, 0)
+            turns[text] = n + 1
+            out[at] = known[n % len(known)]
+        elif text in product.edit.decides:
+            continue
+        elif text == _heir(context.instruction(index).mnemonic, replaced.get(index, ())):
+            out[at] = index
+            replaced.pop(index)
+    return out
+
+
+def _heir(mnemonic: str, lines: tuple[str, ...]) -> str | None:
+    """Which of the lines that replace an instruction goes on with it: the same mnemonic, else the first."""
+    return next((t for t in lines if t.split(None, 1)[0] == mnemonic), lines[0] if lines else None)
+
+
+def _product(context: Context, finding: Finding, source: Source | None) -> Product | None:
+    if finding.edit is None:
+        return None
+    before = source or context.disassembled
+    return Product(Source.of(before.apply(finding.edit), context.co.path).data, finding.edit)
+
+
+def _text(co: CodeObject) -> list[tuple[int, bytes]]:
+    return [(s.address, s.data) for s in co.text]
+
+
+def _estimate(old: Estimate, w: WhatIf, how: str) -> Estimate:
+    own = (
+        f" and {w.own_error:,} cycles that the replay is off by on this capture where the edit matters"
+        if w.own_error
+        else ""
+    )
+    where = (
+        f"{w.addresses} of them with executed addresses" if w.addresses < w.waves else "executed addresses"
+    )
+    basis = (
+        f"{w.waves} {w.provenance} waves timed by the model ({w.calibration}) with and without the edit "
+        f"({w.wave_cycles[0]:,} and {w.wave_cycles[1]:,} modelled wave cycles; the capture has "
+        f"{w.recorded_cycles:,}, {w.provenance}); {how}, {where}; interval: latencies and rates {SPREAD:.0%} "
+        f"lower and higher{own}"
+    )
+    if w.notes:
+        basis += "; " + "; ".join(w.notes)
+    return replace(
+        old,
+        upper=None if old.upper is None else max(old.upper, -w.low),
+        expected=-w.change,
+        low=-w.high,
+        high=-w.low,
+        total=w.recorded_cycles,
+        span=(w.recorded_span, -w.span_change, -w.span_high, -w.span_low),
+        basis=basis,
+        method=Method.RETIMED,
+    )

@@ -1,0 +1,127 @@
+"""Estimates by timing the edit: they are what ``isaprof ab`` then shows, or say why they are only a bound."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from isaprof import cli
+from isaprof.asm import assemble_file
+from isaprof.codeobj.elf import CodeObject
+from isaprof.transforms.model import Method
+from isaprof.transforms.registry import find
+from isaprof.transforms.retime import Timing
+from isaprof.transforms.source import Source
+from isaprof.transforms.subject import Subject
+from isaprof.transforms.suggest import suggest
+
+SAMPLES = Path(__file__).resolve().parents[2] / "samples"
+ROTATED = "transforms/swp/load_use"
+
+
+def run(*args: object) -> None:
+    with pytest.raises(SystemExit) as stop:
+        cli.main([str(a) for a in args])
+    assert not stop.value.code
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("retime")
+
+
+def captured(name: str, folder: Path) -> Subject:
+    """A simulated capture of a sample."""
+    source = SAMPLES / name
+    co, out = folder / f"{source.name}.co", folder / f"{source.name}.isaprof"
+    if not out.exists():
+        co.write_bytes(assemble_file(source.with_suffix(".s")))
+        launch = folder / f"{source.name}.launch.toml"
+        launch.write_text(source.with_suffix(".launch.toml").read_text())
+        run("run", co, "-o", out)
+    return Subject.open(out)
+
+
+@pytest.fixture(scope="module")
+def subject(folder: Path) -> Subject:
+    """Of the sample whose loop is rotated: loads are moved, copied and guarded."""
+    return captured(ROTATED, folder)
+
+
+def timing(subject: Subject) -> Timing:
+    assert subject.capture is not None
+    return Timing.of(subject.capture)
+
+
+@pytest.mark.parametrize("name", ["waitcnt_relax/waitcnt_relax", ROTATED])
+def test_the_interval_contains_what_ab_shows(
+    name: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    subject = captured(name, folder)
+    finding = suggest(subject.context, timing(subject)).findings[0]
+    e = finding.estimate
+    assert e.method is Method.RETIMED
+    assert e.span is not None
+    after = folder / "after.co"
+    if finding.product is not None:
+        after.write_bytes(finding.product.data)
+    else:
+        assert finding.edit is not None
+        disassembled = Source.of_object(subject.context.data)
+        after.write_bytes(Source.of(disassembled.apply(finding.edit)).data)
+    capsys.readouterr()
+    before = folder / f"{subject.path.stem}.co"
+    run("ab", before, after, "--seeds", 1, "--json", "-o", folder / f"ab-{subject.path.stem}")
+    cycles = json.loads(capsys.readouterr().out)["cycles"]
+    assert (e.expected, e.span[1]) == (-cycles["wave_cycles"]["difference"], -cycles["span"]["difference"])
+    assert e.low is not None
+    assert e.high is not None
+    assert 0 < e.low < -cycles["wave_cycles"]["difference"] < e.high
+    assert e.span[2] < -cycles["span"]["difference"] < e.span[3]
+    assert e.saved == -cycles["span"]["difference"] / cycles["span"]["a"]
+
+
+def test_carried_paths_time_like_executed_ones(subject: Subject) -> None:
+    finding = suggest(subject.context).findings[0]
+    both = timing(subject)
+    a = both.estimate(subject.context, finding)
+    both.execute = False
+    b = both.estimate(subject.context, finding)
+    assert "the edited object executed" in a.basis
+    assert "paths carried over" in b.basis
+    assert (a.expected, a.low, a.high, a.span) == (b.expected, b.low, b.high, b.span)
+
+
+class TestBounds:
+    """What cannot be timed keeps its bound, with the reason."""
+
+    def why(self, subject: Subject, timing: Timing) -> str:
+        old = suggest(subject.context).findings[0]
+        new = timing.estimate(subject.context, old)
+        assert new == replace(old.estimate, why=new.why)
+        assert new.method is Method.BOUND
+        assert new.span is None
+        return new.why
+
+    def test_beyond_the_budget(self, subject: Subject) -> None:
+        few = timing(subject)
+        few.budget = 10
+        assert "modelled instructions, 10 are left" in self.why(subject, few)
+        assert few.budget == 10
+
+    def test_another_object(self, subject: Subject) -> None:
+        one = timing(subject)
+        assert one.retimer is not None
+        data = assemble_file(SAMPLES / "transforms/swp/pipelined.s")
+        one.retimer.recording = replace(one.retimer.recording, data=data, co=CodeObject.from_bytes(data))
+        assert self.why(subject, one) == "the waves of the capture ran another code object"
+
+
+def test_without_a_capture_nothing_is_claimed(subject: Subject) -> None:
+    context = replace(subject.context, analysis=None)
+    for transform in ("waitcnt-relax", "swp-global-prefetch"):
+        for f in find(transform).detect(context):
+            assert timing(subject).estimate(context, f) == f.estimate
