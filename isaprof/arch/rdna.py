@@ -63,7 +63,14 @@ ISSUE: dict[str, Fact] = {
 MEMORY: dict[str, Fact] = {
     **facts("cycles per VGPR dword read", f"{_BOTH}, packet names", "M", memory_issue_per_dword=1),
     **facts("cycles per wave32", src.RECALLED, "C", lds_read_cycles={4: 1, 8: 2, 12: 4, 16: 4},
-            lds_write_cycles={4: 2, 8: 3, 12: 4, 16: 5}, vmem_load_cycles={4: 1, 8: 2, 12: 4, 16: 4}),
+            vmem_load_cycles={4: 1, 8: 2, 12: 4, 16: 4}),
+    # SQC_LDS_IDX_ACTIVE counts 17 for a store of 4 bytes a lane and four reads of 16
+    **facts("cycles per wave32", f"{_BOTH}, 4 bytes a lane; wider ones by their VGPRs", "M",
+            lds_write_cycles={4: 1, 8: 3, 12: 4, 16: 5}),
+    # with more reads waiting than a CU serves, two of 16 bytes a lane came back every 12 cycles (4 and 8
+    # apart) on both, while SQC_LDS_IDX_ACTIVE counts 4 cycles for each
+    **facts("cycles per wave32 on the way back", f"{_BOTH}, 16 bytes a lane; narrower ones as their passes",
+            "M", lds_return_cycles={4: 1, 8: 2, 12: 6, 16: 6}),
     **facts("cycles", f"{_BOTH}, first touch of a page", "D", tlb_walk=800),
     **facts("cycles per extra 128-byte line", src.RECALLED, "C", vmem_extra_line=1),
 }  # fmt: skip

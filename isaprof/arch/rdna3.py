@@ -25,6 +25,10 @@ FAMILY: dict[str, Fact] = {
     **facts("cycles", src.TG_GFX1100, "D", wave_start_warm=30),
     **facts("cycles", src.TG_GFX1100, "M", smem_cold=1100, global_cold=1530, global_cold_few_lanes=750),
     **facts("cycles", src.RECALLED, "C", smem_hit=40, l1_latency=80, mid_l1_latency=140, l2_latency=230),
+    # loads of 16 lanes in 16 lines came back to a CU 8 cycles apart
+    **facts("lines a cycle on the way back to a CU's registers", src.TG_GFX1100, "M", vmem_return_lines=2),
+    # waves that waited for their first instruction issued it so far apart, in order of their begin
+    **facts("cycles a wave", src.TG_GFX1100, "M", icache_wave_cycles=4.0),
     **facts("ns", src.CHIPS, "B", mall_latency_ns=150, dram_latency_ns=250),
     **facts("bytes", src.CHIPS, "B", mid_l1_bytes=256 << 10),
     **facts("cycles", src.TG_GFX1100, "M", icache_miss_cold=500, salu_wait_alu=2),

@@ -22,7 +22,11 @@ FAMILY: dict[str, Fact] = {
     **facts("cycles", src.TG_GFX12, "D", wave_start_warm=30),
     **facts("cycles", src.TG_GFX12, "M", smem_cold=1690, global_cold=2020, global_cold_few_lanes=1085),
     **facts("cycles", src.RECALLED, "C", smem_hit=40, l1_latency=80, l2_latency=230),
+    # loads of 16 lanes in 16 lines came back to a CU 2 cycles apart
+    **facts("lines a cycle on the way back to a CU's registers", src.TG_GFX12, "M", vmem_return_lines=8),
+    # waves that waited for their first instruction issued it so far apart, in order of their begin
+    **facts("cycles a wave", src.TG_GFX12, "M", icache_wave_cycles=0.7),
     **facts("ns", src.RECALLED, "C", mall_latency_ns=140, dram_latency_ns=240),
     **facts("bytes", src.CHIPS, "B", mid_l1_bytes=0),
-    **facts("cycles", src.TG_GFX12, "M", icache_miss_cold=1500, salu_wait_alu=9, vcc_wait_alu=20),
+    **facts("cycles", src.TG_GFX12, "M", icache_miss_cold=1500, salu_wait_alu=9, vcc_wait_alu=17),
 }  # fmt: skip

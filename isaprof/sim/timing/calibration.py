@@ -32,12 +32,12 @@ class Calibration:
 _ALL: dict[str, Fact] = {
     **facts("bytes", src.RECALLED, "C", scalar_line_bytes=64),
     **facts("bytes, fragment of a large allocation", src.INFERRED, "D", page_bytes=2 << 20),
-    **facts("bytes/cycle and unit", src.RECALLED, "C", l2_bytes_per_cycle=64),
     **facts("units", src.PRODUCT, "C", units_per_engine=8),
 }
 
 _RDNA: dict[str, Fact] = {
     **_ALL,
+    **facts("bytes/cycle and unit, 64 for each of two L0 caches", src.RECALLED, "C", l2_bytes_per_cycle=128),
     # a VALU result is complete 8 cycles after issue and a dependent one executes 5 after its producer
     **facts("cycles from issue to the start of execution", f"{_BOTH}, ALUEXEC packets", "M", exec_start=3),
     **facts("cycles from the end of its occupancy to the release of its queue entry", src.TG_GFX12, "D",
@@ -47,7 +47,13 @@ _RDNA: dict[str, Fact] = {
             salu_multiply=2, salu_float=3),
     **facts("cycles of issue taken by an instruction without a packet right behind a wait", _BOTH, "M",
             untraced_slot=1),
-    **facts("instructions", src.INFERRED, "D", lds_queue=16, vmem_queue=32),
+    **facts("instructions", src.INFERRED, "D", lds_queue=16),
+    **facts("instructions; 48 were taken without a stall of issue", f"{src.TG_GFX12}", "D", vmem_queue=64),
+    # VMEMEXEC packets of reads behind 19 that had not returned came late, their issue did not
+    **facts("accesses that LDS holds for a CU", f"{src.TG_GFX12}, VMEMEXEC packets", "M", lds_held=19),
+    # behind a satisfied wait: 7 after an LDS instruction that is taken up at once (VMEMEXEC 3 after issue),
+    # as long after a late VMEMEXEC packet
+    **facts("cycles", f"{_BOTH}, VMEMEXEC packets", "M", lds_taken_to_valu=7),
     **facts("cycles between LDS instructions of a CU", _BOTH, "M", lds_issue_spacing=1),
     **facts("", _BOTH, "M", immediate_record="from_last_end"),
     **facts("SIMDs in placement order", _BOTH, "M", simd_order=(0, 2, 1, 3)),
@@ -56,6 +62,8 @@ _RDNA: dict[str, Fact] = {
     **facts("bytes fetched at once", f"{src.TG_GFX12}, place of the only miss", "D", icache_fetch_bytes=256),
     # the only miss came 1535 cycles after the end of a block that took as long; later blocks never missed
     **facts("blocks fetched ahead of a wave", f"{_BOTH}, place of the only miss", "D", icache_blocks_ahead=1),
+    **facts("bytes/cycle of a scalar cache", f"{_BOTH}: 24 bytes a wave, waves 1.4 and 2.2 cycles apart", "D",
+            scalar_return_bytes=16),
     **facts("cycles", src.INFERRED, "D", bpermute_latency=40, bpermute_issue=1, gds_latency=200,
             export_latency=16, message_latency=50, atomic_lane_cycles=1),
     **facts("wave32s of a wave64 VALU instruction", src.ACO, "B", wave64_halves=2),
@@ -63,6 +71,7 @@ _RDNA: dict[str, Fact] = {
 
 _CDNA: dict[str, Fact] = {
     **_ALL,
+    **facts("bytes/cycle and unit", src.RECALLED, "C", l2_bytes_per_cycle=64),
     **facts("cycles between LDS instructions of a SIMD pair", src.FLYDSL, "M", lds_issue_spacing=4),
     **facts("", f"{src.FLYDSL}: a wait's stall is its whole duration", "M", immediate_record="whole"),
     **facts("cycles", src.FLYDSL, "M", untraced_slot=0, salu_multiply=4, salu_float=4,

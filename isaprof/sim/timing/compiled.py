@@ -23,7 +23,7 @@ from isaprof.sim.timing.lines import CODE, Lines
 from isaprof.sim.timing.memory import Memory
 from isaprof.sim.timing.paths import Paths
 from isaprof.sim.timing.state import NEVER
-from isaprof.sim.timing.units import Fetch, by_width, vector_cu
+from isaprof.sim.timing.units import Fetch, by_width, lds_port_cycles, vector_cu
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,11 +40,11 @@ _SCALARS = _names("""
     n_lines n_waves n_groups n_counters simds depth
     queued one_port fair grain whole exec_start untraced_slot slack endpgm_idle barrier_release export_latency
     message_latency jump next immediate message
-    lds_depth lds_spacing lds_shared
-    vmem_depth vmem_spacing vmem_per_line vmem_store_lane vmem_acknowledge atomic_lane cus
+    lds_depth lds_spacing lds_shared lds_held
+    vmem_depth vmem_spacing vmem_per_line vmem_store_lane vmem_acknowledge vmem_return_lines atomic_lane cus
     warm dram mall_latency l1_latency l2_latency scalar_latency mid_latency line_shift scalar_shift page_shift
     line_cycles dram_cycles scalar_walk vector_walk
-    l1_lines mid_lines l2_lines mall_lines scalar_lines
+    l1_lines mid_lines l2_lines mall_lines scalar_lines scalar_bytes
     fetch_lines start_warm start_cold sequential branch ahead fetch_warm prefetch_first prefetch_last
     last_block
 """)
@@ -58,7 +58,7 @@ _LINE_LISTS = _names("""
 """)
 #: pointers, in the order of unit_t, with the type of their elements
 _ARRAYS: tuple[tuple[str, type[np.generic]], ...] = (
-    *((n, np.int32) for n in (*_LINE_ARRAYS, "lds_latency", "vmem_cycles")),
+    *((n, np.int32) for n in (*_LINE_ARRAYS, "lds_latency", "lds_port", "load_bytes", "vmem_cycles")),
     ("lds_cycles", np.float64),
     *((n, np.int32) for n in (*_LINE_LISTS, *_names("counters_ptr counters waits_ptr wait_counter wait_n"))),
     *((n, np.int32) for n in ("path_line", "path_event")),
@@ -78,6 +78,7 @@ class Unit(ctypes.Structure):
 
     _fields_ = (
         *((n, ctypes.c_int64) for n in _SCALARS),
+        ("fetch_wave_cycles", ctypes.c_double),
         *((n, ctypes.c_void_p) for n, _ in _ARRAYS),
         ("n_records", ctypes.c_int64),
         ("status", ctypes.c_int64),
@@ -251,6 +252,8 @@ def _line_arrays(k: Constants, lines: Lines) -> dict[str, Any]:
         **{n: getattr(lines, n) for n in (*_LINE_ARRAYS, *_LINE_LISTS)},
         "lds_latency": latency,
         "lds_cycles": cycles,
+        "lds_port": [lds_port_cycles(k, s, b) for s, b in zip(lines.store, lines.bytes, strict=True)],
+        "load_bytes": lines.bytes,
         "vmem_cycles": [max(spacing, by_width(k["vmem_load_cycles"], b)) for b in lines.bytes],
         "counters_ptr": [0, *accumulate(len(c) for c in lines.counters)],
         "counters": [c for cs in lines.counters for c in cs],
@@ -272,7 +275,7 @@ def _path_arrays(paths: Paths) -> dict[str, Any]:
 
 def _constants(
     k: Constants, fetch: Fetch, m: Memory, dispatcher: Dispatcher, sizes: tuple[int, int, int]
-) -> dict[str, int]:
+) -> dict[str, float]:
     """The scalars of unit_t; ``sizes``: lines, waves, counters."""
     return {
         "n_lines": sizes[0], "n_waves": sizes[1], "n_groups": len(dispatcher.sizes), "n_counters": sizes[2],
@@ -286,10 +289,11 @@ def _constants(
         "jump": CODE[Category.JUMP], "next": CODE[Category.NEXT],
         "immediate": CODE[Category.IMMED], "message": CODE[Category.MESSAGE],
         "lds_depth": k["lds_queue"], "lds_spacing": k["lds_issue_spacing"],
-        "lds_shared": bool(k.get("lds_shared_banks", False)),
+        "lds_shared": bool(k.get("lds_shared_banks", False)), "lds_held": k.get("lds_held", 0),
         "vmem_depth": k["vmem_queue"], "vmem_spacing": k.get("vmem_spacing", 1),
         "vmem_per_line": k.get("vmem_extra_line", 1), "vmem_store_lane": k.get("vmem_uncoalesced_store", 0),
         "vmem_acknowledge": k["endpgm_after_store"] - k["endpgm_idle"],
+        "vmem_return_lines": k.get("vmem_return_lines", 0),
         "atomic_lane": int(k["atomic_lane_cycles"]), "cus": len(m.l1),
         "warm": m.warm, "dram": m.dram, "mall_latency": m.mall_latency, "l1_latency": m.l1_latency,
         "l2_latency": m.l2_latency, "scalar_latency": m.scalar_latency, "mid_latency": m.mid_latency,
@@ -298,6 +302,7 @@ def _constants(
         "vector_walk": m.vector_walk,
         "l1_lines": m.l1[0].capacity, "mid_lines": m.mid.capacity if m.mid else 0, "l2_lines": m.l2.capacity,
         "mall_lines": m.mall.capacity, "scalar_lines": m.scalar.capacity,
+        "scalar_bytes": k.get("scalar_return_bytes", 0), "fetch_wave_cycles": fetch.wave_cycles,
         "fetch_lines": fetch.cache.capacity, "start_warm": fetch.start_warm, "start_cold": fetch.start_cold,
         "sequential": fetch.sequential, "branch": fetch.branch, "ahead": fetch.ahead,
         "fetch_warm": fetch.warm,

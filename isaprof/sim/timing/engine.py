@@ -41,7 +41,7 @@ class Engine(Residency):
         """Play all workgroups. KernelFault when waves wait at a barrier that never completes."""
         if self.dispatcher.places is not None:
             begins = [p.begin for places in self.dispatcher.places for p in places]
-            self.fetch.begin(min(begins, default=0))
+            self.fetch.first(min(begins, default=0))
         self.launch(0)
         self._loop(progress)
         stuck = [w for w, end in enumerate(self.end) if end == NEVER]
@@ -354,6 +354,7 @@ class Engine(Residency):
         in_order = True
         if kind == Kind.LDS or (kind == Kind.VMEM and event >= 0 and self.paths.space[event] == LOCAL):
             done = self.lds.issue(simd, line, event, now)
+            self.board[w * SLOTS + Slot.LDS_TAKEN] = self.lds.taken
         elif kind == Kind.VMEM:
             done = self.vmem.issue(simd, line, event, now)
             if L.store[line]:

@@ -92,16 +92,19 @@ def decode(
     decoder = _Decoder(k, {name: i for i, name in enumerate(counters)}, wave_size)
     known: dict[Hashable, int] = {}
     forms = []
+    behind_wait = False
     for i in listing.instructions:
-        key = _form(i) if i.index in executed else None
+        key = (behind_wait, *_form(i)) if i.index in executed else None
         number = known.setdefault(key, len(known))
         if number == len(decoder.out.kind):
+            decoder.behind_wait = behind_wait
             decoder.add(i if key is not None else Instruction(0, 0, 4, (), "", "", "", "", traced=False))
         forms.append(number)
+        behind_wait = decoder.out.kind[number] == Kind.WAIT
     return _of_lines(decoder, forms, listing, executed)
 
 
-def _form(i: Instruction) -> Hashable:
+def _form(i: Instruction) -> tuple[Hashable, ...]:
     """All that the costs of an instruction depend on; unrolled code has thousands of few forms."""
     reads, writes = (tuple([(r.cls, r.count) for r in spans]) for spans in (i.reads, i.writes))
     # immediates matter in what has no registers
@@ -158,6 +161,7 @@ class _Decoder:
         self.ports = {**_PORT, Kind.SMEM: PORT_SALU} if shared else _PORT
         self.alone = re.compile("|".join(k.get("valu_alone", ())) or r"(?!)")
         self.packed = re.compile(k.get("packed_f32_pattern", r"(?!)"))
+        self.behind_wait = False  # in the order of the code
 
     def add(self, i: Instruction) -> None:
         kind = kind_of(i)
@@ -180,6 +184,7 @@ class _Decoder:
         o.block.append(max(period, self._block(kind)))
         o.taken.append(self.k["branch_taken"] if kind is Kind.BRANCH else 0)
         self._scoreboard(i, kind)
+        self.behind_wait = kind is Kind.WAIT
 
     def _block(self, kind: Kind) -> int:
         """Cycles until the wave's next instruction; a VALU instruction of several cycles holds its wave."""
@@ -254,6 +259,7 @@ class _Decoder:
             "scc": RegClass.SCC in reads,
             "vcc": RegClass.VCC in reads,
             "exec": RegClass.EXEC in reads,
+            "wait": self.behind_wait,
         }
         for rule in self.rules:
             if kind in rule.kinds and has[rule.need] and (add := k.get(rule.fact)) is not None:

@@ -77,7 +77,7 @@ def simulate(
             fetch,
             VectorMemoryUnit(k, lines, lists, memory),
             LdsUnit(k, lines, lists),
-            ScalarUnit(lists, memory),
+            ScalarUnit(k, lines, lists, memory),
         )
         engine = Engine(k, lines, lists, dispatcher, units, counter_max)
     else:

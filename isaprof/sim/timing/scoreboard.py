@@ -25,6 +25,7 @@ class Slot(IntEnum):
     TRANS = 8  #: when the transcendental unit takes the wave's next instruction
     MEM = 9  #: last vector memory or LDS instruction
     STORE = 10  #: last vector store
+    LDS_TAKEN = 11  #: when LDS took up the last LDS instruction
 
 
 SLOTS = len(Slot)
@@ -62,7 +63,7 @@ class Rule:
     kinds: tuple[Kind, ...]
     slot: Slot
     fact: str
-    need: str = ""  #: "", "sgpr", "scc", "vcc" or "exec": register the instruction must read
+    need: str = ""  #: register it must read (sgpr, scc, vcc, exec); "wait": it stands right behind a wait
 
 
 _MEMORY = (Kind.LDS, Kind.VMEM, Kind.EXPORT)
@@ -80,6 +81,7 @@ PER_CYCLE: tuple[Rule, ...] = (
     Rule((Kind.BRANCH,), Slot.VVCC, "exec_to_branch", "vcc"),
     Rule(_INTERNAL, Slot.MEM, "mem_to_clause"),
     Rule((Kind.MESSAGE, Kind.DELAY), Slot.STORE, "store_to_message"),
+    Rule((Kind.VALU, Kind.TRANS, Kind.MATRIX), Slot.LDS_TAKEN, "lds_taken_to_valu", "wait"),
 )
 
 ROUND_ROBIN: tuple[Rule, ...] = (

@@ -30,7 +30,9 @@ class LdsUnit:
     ``lds_shared_banks``) all share one array, which then makes as many passes
     as all ports together can move. The result is there after the latency of
     its width, and later by what the passes of bank conflicts take beyond the
-    port's cycles.
+    port's cycles. Data may need the port for longer than the banks (constant
+    ``lds_return_cycles``). A unit that holds ``lds_held`` accesses takes up the
+    next when the oldest has returned (``taken``); the wave issues meanwhile.
     """
 
     def __init__(self, k: Constants, lines: Lines, paths: PathLists) -> None:
@@ -45,6 +47,9 @@ class LdsUnit:
         self.spacing: int = k["lds_issue_spacing"]
         self.next_issue = [0, 0]
         self.share: int = k.get("lds_port_share", 1)
+        self.held: int = k.get("lds_held", 0)
+        self.returns = [[0] * self.held, [0] * self.held]
+        self.taken = 0  #: when the last access was taken up
 
     def free(self, simd: int) -> int:
         """Cycle from which the port's queue takes another access."""
@@ -64,16 +69,29 @@ class LdsUnit:
             latency = k["bpermute_latency"]
         elif event >= 0 and paths.least[event]:
             conflicts = paths.passes[event] / paths.least[event]
-        port = max(1, round(cycles))
+        port = lds_port_cycles(k, store, width)
         start = max(now, self.banks_free[b])
         done = start + max(1, round(conflicts * cycles / sharers))
         self.banks_free[b] = done
         # an access leaves the queue when its passes are done, not when the first is made
         self.starts[h][self.count[h] % self.depth] = done
-        self.count[h] += 1
         self.next_issue[h] = now + self.spacing
         self.port_free[h] = max(done, max(start, self.port_free[h]) + port)
-        return self.port_free[h] - port + latency
+        arrival = int(self.port_free[h] - port + latency)
+        self.taken = now
+        if self.held:
+            oldest = self.count[h] % self.held
+            self.taken = max(now, self.returns[h][oldest])
+            self.returns[h][oldest] = arrival
+        self.count[h] += 1
+        return arrival
+
+
+def lds_port_cycles(k: Constants, store: bool, width: int) -> int:
+    """Cycles an access of ``width`` bytes a lane keeps its port."""
+    own = k.get("lds_return_cycles") if not store else None
+    cycles: dict[int, int] = own or k["lds_write_cycles" if store else "lds_read_cycles"]
+    return max(1, round(by_width(cycles, width) / int(k.get("lds_port_share", 1))))
 
 
 def lds_banks(k: Constants) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -129,6 +147,8 @@ class VectorMemoryUnit:
         self.per_line: int = k.get("vmem_extra_line", 1)
         self.store_lane: int = k.get("vmem_uncoalesced_store", 0)
         self.acknowledge: int = k["endpgm_after_store"] - k["endpgm_idle"]
+        self.return_lines: int = k.get("vmem_return_lines", 0)
+        self.path = [ReturnPath(memory.l1_latency) for _ in range(cus)]
 
     def free(self, simd: int) -> int:
         """Cycle from which the request queue takes another instruction."""
@@ -142,7 +162,7 @@ class VectorMemoryUnit:
         start = max(now, self.busy_until[c])
         touched = paths.cache_lines[event] if event >= 0 else ()
         lanes = paths.lanes[event] if event >= 0 else 0
-        cycles = max(self.spacing, by_width(k["vmem_load_cycles"], lines.bytes[line]))
+        width = cycles = max(self.spacing, by_width(k["vmem_load_cycles"], lines.bytes[line]))
         if lines.store[line] and self.store_lane and len(touched) * 2 > lanes > 1:
             cycles = max(cycles, lanes * self.store_lane)
         else:
@@ -157,20 +177,51 @@ class VectorMemoryUnit:
             return done if lines.load[line] else max(done, start + self.acknowledge)
         if paths.store[event]:
             return self.memory.store(start + cycles - self.spacing, touched) + self.acknowledge
-        return self.memory.load(start, c, touched)
+        ready = self.memory.load(start, c, touched)
+        if not self.return_lines:
+            return ready
+        return self.path[c].through(ready, 16 * max(width, -(-len(touched) // self.return_lines)))
+
+
+class ReturnPath:
+    """The path from a cache to the registers.
+
+    Loads that are ready together come back in order of their issue, one behind
+    the other. One that is ready long (``near``, the latency of the cache)
+    before those that the path is busy with has come back before them.
+    """
+
+    def __init__(self, near: int) -> None:
+        self.near = near
+        self.since = 0  #: since when there was no pause
+        self.until = 0  #: sixteenths of a cycle
+
+    def through(self, ready: int, sixteenths: int) -> int:
+        """When a load that the cache has at ``ready`` and that keeps the path so long begins to arrive."""
+        if ready < self.since - self.near:
+            return ready
+        if ready * 16 > self.until + self.near * 16:
+            self.since = ready
+        start = max(ready * 16, self.until)
+        self.until = start + sixteenths
+        return start + 15 >> 4
 
 
 class ScalarUnit:
-    """Scalar memory."""
+    """Scalar memory; its cache gives ``scalar_return_bytes`` a cycle (where that is known)."""
 
-    def __init__(self, paths: PathLists, memory: Memory) -> None:
-        self.paths, self.memory = paths, memory
+    def __init__(self, k: Constants, lines: Lines, paths: PathLists, memory: Memory) -> None:
+        self.lines, self.paths, self.memory = lines, paths, memory
+        self.bytes: int = k.get("scalar_return_bytes", 0)
+        self.path = ReturnPath(memory.scalar_latency)
 
     def issue(self, line: int, event: int, now: int) -> int:
         """Accept a scalar memory instruction; the cycle its data is there."""
         if event < 0 or self.paths.store[event]:
-            return now + self.memory.scalar_latency
-        return self.memory.scalar_load(now, self.paths.lowest[event], self.paths.bytes[event])
+            done = now + self.memory.scalar_latency
+        else:
+            done = self.memory.scalar_load(now, self.paths.lowest[event], self.paths.bytes[event])
+        return self.path.through(done, 16 * self.lines.bytes[line] // self.bytes) if self.bytes else done
 
 
 class Fetch:
@@ -178,8 +229,9 @@ class Fetch:
 
     Before the first wave of a cold start issues, its first block and the code
     named by the kernel descriptor's prefetch size are fetched; waves that come
-    meanwhile wait for the same fetch. A wave that enters a block has the next
-    ones fetched (constant ``icache_blocks_ahead``).
+    meanwhile wait for the same fetch and then get the block one after the
+    other (``icache_wave_cycles``). A wave that enters a block has the next ones
+    fetched (``icache_blocks_ahead``).
     """
 
     def __init__(self, k: Constants, entry: int, end: int, *, warm: bool, prefetch: int | None) -> None:
@@ -195,14 +247,24 @@ class Fetch:
         self.prefetched = range(first, max(entry, min(end, entry + (prefetch or 0)) - 1) // size + 1)
         self.last = (end - 1) // size
         self.ready: int | None = None
+        self.wave_cycles: float = k.get("icache_wave_cycles", 0)
+        self.waiting = 0  #: waves that waited for the first block
 
-    def begin(self, begin: int) -> int:
-        """When a wave that begins at ``begin`` can issue its first instruction."""
+    def first(self, begin: int) -> int:
+        """The first wave begins: when the first block is there."""
         if self.ready is None:
             self.ready = begin + self.start_cold
             for block in self.prefetched:
                 self.cache.fill(block, self.ready)
-        return max(begin + self.start_warm, self.ready)
+        return self.ready
+
+    def begin(self, begin: int) -> int:
+        """When a wave that begins at ``begin`` can issue its first instruction."""
+        ready, start = self.first(begin), begin + self.start_warm
+        if start >= ready:
+            return start
+        self.waiting += 1
+        return ready + round((self.waiting - 1) * self.wave_cycles)
 
     def block(self, t: int, block: int, *, branch: bool) -> int:
         """When a wave that enters ``block`` at ``t`` has its instructions."""

@@ -18,7 +18,7 @@
 enum { VALU, TRANS, MATRIX, SALU, SMEM, VMEM, LDS, EXPORT, BRANCH, MESSAGE, WAIT, DELAY, IMMED, BARRIER,
        SIGNAL, BARRIER_WAIT, END, DELAY_ALU, WAIT_ALU, SKIP, KINDS };
 /* isaprof.sim.timing.scoreboard.Slot */
-enum { SLOT_VALU = 0, SLOT_SALU = 4, SLOTS = 11 };
+enum { SLOT_VALU = 0, SLOT_SALU = 4, SLOT_LDS_TAKEN = 11, SLOTS = 12 };
 /* isaprof.sim.timing.lines */
 enum { PORT_VALU = 0, PORT_NONE = 7, PORTS = 8, REGISTERS = 256 };
 /* isaprof.sim.timing.paths */
@@ -142,20 +142,23 @@ typedef struct {
     int64_t queued, one_port, fair, grain, whole, exec_start, untraced_slot, slack, endpgm_idle, barrier_release,
         export_latency, message_latency, jump, next, immediate, message;
     /* LDS */
-    int64_t lds_depth, lds_spacing, lds_shared;
+    int64_t lds_depth, lds_spacing, lds_shared, lds_held;
     /* vector memory */
-    int64_t vmem_depth, vmem_spacing, vmem_per_line, vmem_store_lane, vmem_acknowledge, atomic_lane, cus;
+    int64_t vmem_depth, vmem_spacing, vmem_per_line, vmem_store_lane, vmem_acknowledge, vmem_return_lines,
+        atomic_lane, cus;
     /* memory */
     int64_t warm, dram, mall_latency, l1_latency, l2_latency, scalar_latency, mid_latency, line_shift,
         scalar_shift, page_shift, line_cycles, dram_cycles, scalar_walk, vector_walk;
     int64_t l1_lines, mid_lines, l2_lines, mall_lines, scalar_lines;
+    int64_t scalar_bytes;
     /* fetch */
     int64_t fetch_lines, start_warm, start_cold, sequential, branch, ahead, fetch_warm, prefetch_first,
         prefetch_last, last_block;
+    double fetch_wave_cycles;
     /* lines */
     const int32_t *kind, *port, *busy, *extra, *block, *exec, *latency, *release, *alone, *hold, *scale,
         *category, *fetch, *taken, *cycles, *clause, *priority, *traced, *store, *load, *lds_latency,
-        *vmem_cycles;
+        *lds_port, *load_bytes, *vmem_cycles;
     const double *lds_cycles;
     const int32_t *rule_ptr, *rule_slot, *rule_add, *sets_ptr, *sets_slot, *sets_add, *read_ptr, *read,
         *write_ptr, *write, *delay, *counters_ptr, *counters, *waits_ptr, *wait_counter, *wait_n;
@@ -183,6 +186,9 @@ typedef int (*progress_t)(int64_t issued);
 typedef struct { int64_t live, arrived, phase, released, n_waiting; } group_t;
 typedef struct { int64_t wave, cycle; int taken; } fresh_t;
 
+/* a path back to the registers: busy since (cycles) and until (sixteenths of a cycle) */
+typedef struct { int64_t near, since, until; } path_t;
+
 typedef struct {
     unit_t *u;
     ended_t ended;
@@ -197,12 +203,14 @@ typedef struct {
     int32_t *n_outstanding, *room_at;
     int64_t room_all, *last_done;
     /* units */
-    int64_t lds_banks[2], lds_port[2], lds_next[2], lds_count[2], *lds_starts;
+    int64_t lds_banks[2], lds_port[2], lds_next[2], lds_count[2], *lds_starts, *lds_returns, lds_taken;
     int64_t *vmem_busy, *vmem_count, *vmem_starts;
+    path_t *vmem_path, scalar_path;
     cache_t *l1, mid, l2, mall, scalar, icache;
     int64_t *pages[2], *page_ready[2], n_pages[2], room_pages[2];
     int64_t *turn_back, *turn_served; /* isaprof.sim.timing.units.Turns: LDS, then vector memory, by SIMD */
     int64_t l2_free, dram_free, fill_free, fetch_ready;
+    int64_t fetch_waiting; /* waves that waited for the first block */
     int fetch_begun, no_memory;
 } loop_t;
 
@@ -335,22 +343,39 @@ static int64_t lds_issue(loop_t *s, int simd, int32_t line, int32_t event, int64
     if (u->lds_latency[line] >= 0 && event >= 0 && u->least[event])
         conflicts = (double)u->passes[event] / u->least[event];
     int h = u->half[simd], b = u->lds_shared ? 0 : h, sharers = u->lds_shared ? 2 : 1;
-    int64_t port = MAX(1, (int64_t)nearbyint(cycles));
+    int64_t port = u->lds_port[line];
     int64_t start = MAX(now, s->lds_banks[b]);
     int64_t passes = (int64_t)nearbyint(conflicts * cycles / sharers);
     int64_t done = start + MAX(1, passes);
     s->lds_banks[b] = done;
     s->lds_starts[h * u->lds_depth + s->lds_count[h] % u->lds_depth] = done;
-    s->lds_count[h]++;
     s->lds_next[h] = now + u->lds_spacing;
     s->lds_port[h] = MAX(done, MAX(start, s->lds_port[h]) + port);
-    return s->lds_port[h] - port + latency;
+    int64_t arrival = s->lds_port[h] - port + latency;
+    s->lds_taken = now;
+    if (u->lds_held) {
+        int64_t *oldest = s->lds_returns + h * u->lds_held + s->lds_count[h] % u->lds_held;
+        s->lds_taken = MAX(now, *oldest);
+        *oldest = arrival;
+    }
+    s->lds_count[h]++;
+    return arrival;
 }
 
 static int64_t vmem_free(loop_t *s, int simd)
 {
     int c = s->u->cu[simd];
     return s->vmem_starts[c * s->u->vmem_depth + s->vmem_count[c] % s->u->vmem_depth];
+}
+
+/* isaprof.sim.timing.units.ReturnPath */
+static int64_t through(path_t *p, int64_t ready, int64_t sixteenths)
+{
+    if (ready < p->since - p->near) return ready;
+    if (ready * 16 > p->until + p->near * 16) p->since = ready;
+    int64_t start = MAX(ready * 16, p->until);
+    p->until = start + sixteenths;
+    return (start + 15) >> 4;
 }
 
 static int64_t vmem_issue(loop_t *s, int simd, int32_t line, int32_t event, int64_t now)
@@ -385,7 +410,10 @@ static int64_t vmem_issue(loop_t *s, int simd, int32_t line, int32_t event, int6
     }
     if (u->event_store[event])
         return vector_store(s, start + cycles - u->vmem_spacing, touched, n) + u->vmem_acknowledge;
-    return vector_load(s, start, c, touched, n);
+    int64_t ready = vector_load(s, start, c, touched, n);
+    if (!u->vmem_return_lines) return ready;
+    int64_t back = (n + u->vmem_return_lines - 1) / u->vmem_return_lines;
+    return through(s->vmem_path + c, ready, 16 * MAX(u->vmem_cycles[line], back));
 }
 
 /* isaprof.sim.timing.units.Turns.ask */
@@ -406,7 +434,7 @@ static int64_t turn_ask(loop_t *s, int which, int simd, int64_t now, int64_t fre
     return free_at;
 }
 
-static int64_t fetch_begin(loop_t *s, int64_t begin)
+static int64_t fetch_first(loop_t *s, int64_t begin)
 {
     unit_t *u = s->u;
     if (!s->fetch_begun) {
@@ -414,7 +442,14 @@ static int64_t fetch_begin(loop_t *s, int64_t begin)
         s->fetch_ready = begin + u->start_cold;
         for (int64_t b = u->prefetch_first; b <= u->prefetch_last; b++) cache_fill(&s->icache, b, s->fetch_ready);
     }
-    return MAX(begin + u->start_warm, s->fetch_ready);
+    return s->fetch_ready;
+}
+
+static int64_t fetch_begin(loop_t *s, int64_t begin)
+{
+    int64_t ready = fetch_first(s, begin), start = begin + s->u->start_warm;
+    if (start >= ready) return start;
+    return ready + (int64_t)nearbyint((double)s->fetch_waiting++ * s->u->fetch_wave_cycles);
 }
 
 static int64_t fetch_block(loop_t *s, int64_t t, int64_t block, int branch)
@@ -606,6 +641,7 @@ static void memory(loop_t *s, int64_t w, int32_t line, int kind, int simd, int32
     int64_t done;
     if (kind == LDS || (kind == VMEM && event >= 0 && u->space[event] == LOCAL)) {
         done = lds_issue(s, simd, line, event, now);
+        s->board[w * SLOTS + SLOT_LDS_TAKEN] = s->lds_taken;
     } else if (kind == VMEM) {
         done = vmem_issue(s, simd, line, event, now);
         if (u->store[line]) s->stored[w] = MAX(s->stored[w], done + u->endpgm_idle);
@@ -613,6 +649,7 @@ static void memory(loop_t *s, int64_t w, int32_t line, int kind, int simd, int32
         in_order = 0;
         if (event < 0 || u->event_store[event]) done = now + u->scalar_latency;
         else done = scalar_load(s, now, u->lowest[event], u->event_bytes[event]);
+        if (u->scalar_bytes) done = through(&s->scalar_path, done, 16 * u->load_bytes[line] / u->scalar_bytes);
     } else if (kind == EXPORT) {
         done = now + u->export_latency;
     } else {
@@ -667,7 +704,7 @@ void tl_place(loop_t *s, int64_t w, int64_t g, int64_t simd, int64_t begin)
 /* Places given by the caller may come in any order: the first fetch is that of the earliest. */
 void tl_first_fetch(loop_t *s, int64_t begin)
 {
-    fetch_begin(s, begin);
+    fetch_first(s, begin);
 }
 
 static void fill(int64_t *p, int64_t n, int64_t value)
@@ -688,7 +725,7 @@ void tl_free(loop_t *s)
     cache_free(&s->icache);
     void *all[] = {s->step, s->ready, s->last_end, s->board, s->stored, s->signalled, s->arrival,
                    s->arrival_stall, s->heap, s->priority, s->simd, s->group_of, s->group, s->waiting, s->fresh,
-                   s->outstanding, s->n_outstanding, s->room_at, s->last_done, s->lds_starts, s->vmem_busy,
+                   s->outstanding, s->n_outstanding, s->room_at, s->last_done, s->lds_starts, s->lds_returns, s->vmem_path, s->vmem_busy,
                    s->vmem_count, s->vmem_starts, s->turn_back, s->turn_served, s->l1, s->pages[0], s->pages[1], s->page_ready[0],
                    s->page_ready[1]};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
@@ -735,6 +772,8 @@ loop_t *tl_new(unit_t *u, ended_t ended, progress_t progress)
     s->n_outstanding = zeros(n * u->n_counters, 4);
     s->last_done = zeros(n * u->n_counters * KINDS, 8);
     s->lds_starts = zeros(2 * u->lds_depth, 8);
+    s->lds_returns = zeros(2 * u->lds_held, 8);
+    s->vmem_path = zeros(u->cus, sizeof(path_t));
     s->vmem_busy = zeros(u->cus, 8);
     s->vmem_count = zeros(u->cus, 8);
     s->vmem_starts = zeros(u->cus * u->vmem_depth, 8);
@@ -749,7 +788,8 @@ loop_t *tl_new(unit_t *u, ended_t ended, progress_t progress)
     }
     if (!s->step || !s->ready || !s->last_end || !s->board || !s->stored || !s->signalled || !s->arrival
         || !s->arrival_stall || !s->heap || !s->priority || !s->simd || !s->group_of || !s->group || !s->waiting
-        || !s->fresh || !s->outstanding || !s->n_outstanding || !s->last_done || !s->lds_starts || !s->vmem_busy
+        || !s->fresh || !s->outstanding || !s->n_outstanding || !s->last_done || !s->lds_starts || !s->lds_returns
+        || !s->vmem_path || !s->vmem_busy
         || !s->vmem_count || !s->vmem_starts || !s->turn_back || !s->turn_served || !s->l1)
         goto failed;
     for (int64_t i = 0; i < u->cus; i++)
@@ -757,6 +797,8 @@ loop_t *tl_new(unit_t *u, ended_t ended, progress_t progress)
     if (cache_init(&s->mid, u->mid_lines) || cache_init(&s->l2, u->l2_lines) || cache_init(&s->mall, u->mall_lines)
         || cache_init(&s->scalar, u->scalar_lines) || cache_init(&s->icache, u->fetch_lines))
         goto failed;
+    for (int64_t i = 0; i < u->cus; i++) s->vmem_path[i].near = u->l1_latency;
+    s->scalar_path.near = u->scalar_latency;
     for (int64_t w = 0; w < n; w++) s->step[w] = u->path_start[w];
     fill(s->last_end, n, NEVER);
     fill(s->board, n * SLOTS, NEVER);
