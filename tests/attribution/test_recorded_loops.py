@@ -1,4 +1,4 @@
-"""An attention-like loop, two waves a SIMD, from a folder of rocprofv3 without code object, as a user reads it.
+"""An attention-like loop, two waves a SIMD, from a folder of rocprofv3 without code object.
 
 What authors compute by hand on such traces: cycles of an iteration, busy matrix pipe, the stalls by
 kind of instruction, and which of them the other wave hides, which only the matrix pipe covers.
@@ -86,7 +86,8 @@ def counted() -> dict[int, np.ndarray]:
             at = slice(time, time + stall)
             hidden, covered = others[at].sum(), (matrix[wave.simd, at] & ~others[at]).sum()
             assert line is not None
-            out[line] = out.get(line, np.zeros(3, int)) + (stall - hidden - covered, hidden, covered)
+            out.setdefault(line, np.zeros(3, int))
+            out[line] += np.array([stall - hidden - covered, hidden, covered])
     return out
 
 
@@ -94,7 +95,7 @@ def test_iterations_and_the_matrix_pipe(imported: Path, capsys: pytest.CaptureFi
     body = shown(capsys, imported, "loop")
     kernel, loop = body["loops"]
     assert (loop["first_line"], loop["last_line"], loop["iterations"]) == (1, LAST, ITERATIONS * 4)
-    # 16 behind the branch, read 4, lgkmcnt 52, MFMA 4, 4 and 4, packed 36, nop 16, load 64, barrier 40, branch 4
+    # 16 behind the branch, read 4, lgkmcnt 52, MFMA 4, 4 and VALU 4, packed 36, nop 16, load 64, barrier 40, 4
     steps = [244 + load for load in LOADS[:-1]]
     assert sorted(loop["iteration_cycles"]["0"]) == steps
     assert (loop["t_iter_min"], loop["t_iter_max"]) == (steps[0], steps[-1])
