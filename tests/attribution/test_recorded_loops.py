@@ -95,7 +95,7 @@ def test_iterations_and_the_matrix_pipe(imported: Path, capsys: pytest.CaptureFi
     body = shown(capsys, imported, "loop")
     kernel, loop = body["loops"]
     assert (loop["first_line"], loop["last_line"], loop["iterations"]) == (1, LAST, ITERATIONS * 4)
-    # 16 behind the branch, read 4, lgkmcnt 52, MFMA 4, 4 and VALU 4, packed 36, nop 16, load 64, barrier 40, 4
+    # 16 behind the branch, read 4, lgkmcnt 52, MFMA 4, VALU 4 + 4, packed 36, nop 16, load 64, barrier 40, 4
     steps = [244 + load for load in LOADS[:-1]]
     assert sorted(loop["iteration_cycles"]["0"]) == steps
     assert (loop["t_iter_min"], loop["t_iter_max"]) == (steps[0], steps[-1])

@@ -1,4 +1,4 @@
-"""Every listing of ``isaprof show --by``: text and JSON tell the same figures, and what is missing is said."""
+"""Every listing of ``isaprof show --by``: text and JSON tell the same, and what is missing is said."""
 
 from __future__ import annotations
 
