@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from isaprof.attribution.conflicts import ADDRESSES_FROM
 from isaprof.attribution.constraints import CAUSE_CODE
 from isaprof.attribution.model import CAUSES, Analysis, Cause
 from isaprof.attribution.partition import ISSUE, PARTS
@@ -228,6 +229,10 @@ def _notes(capture: Capture, records: Records, s: Segments) -> tuple[str, ...]:
     untraced = len(capture.waves) - len(records.waves)
     if untraced:
         notes.append(f"{untraced} of {len(capture.waves)} waves have no instruction records and are left out")
+    if (capture.meta.get(ADDRESSES_FROM) or {}).get("from") == "executed":
+        notes.append(
+            "LDS addresses come from executing the kernel in the simulator, all times from the trace"
+        )
     unclear = int(s.cycles[s.ambiguous].sum())
     if unclear:
         notes.append(

@@ -66,6 +66,13 @@ MaxInstructions = Annotated[
 MaxInstructionsOfRun = Annotated[
     int | None, typer.Option(min=1, help="Stop a run after so many executed wave instructions.")
 ]
+ExecuteForAddresses = Annotated[
+    bool,
+    typer.Option(
+        "--addresses",
+        help="Execute a known kernel of a hardware trace for its LDS addresses (bank conflicts).",
+    ),
+]
 
 # what is printed and written
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]

@@ -35,22 +35,23 @@ def command(
     force: Annotated[bool, typer.Option("--force", help="Replace an existing report.")] = False,
     as_json: options.AsJson = False,
     allow_lossy: options.AllowLossy = False,
+    addresses: options.ExecuteForAddresses = False,
 ) -> None:
     """Write a capture, or the comparison of two, as one self-contained HTML file."""
     out = output or Path(capture.name.removesuffix(".isaprof") + ".html")
     may_write(out, force=force)
     if force:
         _is_report(out)
-    import isaprof
     from isaprof.attribution.analyse import analyse
+    from isaprof.cli.captures import opened
 
-    analysis = analyse(isaprof.open(capture))
+    analysis = analyse(opened(capture, addresses=addresses))
     second = comparison = None
     if other is not None:
         from isaprof.compare.align import compare
         from isaprof.compare.lossy import refuse_lossy
 
-        second = analyse(isaprof.open(other))
+        second = analyse(opened(other, addresses=addresses))
         refuse_lossy(analysis, second, allow=allow_lossy)
         comparison = compare(analysis, second)
     from isaprof.views.html import render

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from isaprof.cli import options
 from isaprof.errors import UsageError
 
 
@@ -46,6 +47,7 @@ def command(
     wave: Annotated[
         int | None, typer.Option("--wave", metavar="N", help="With --by time: over the life of this wave.")
     ] = None,
+    addresses: options.ExecuteForAddresses = False,
     launch: Annotated[
         Path | None, typer.Option(help="Launch file: the kernel is executed for the LDS addresses.")
     ] = None,
@@ -54,18 +56,14 @@ def command(
 ) -> None:
     """Print where the cycles of a capture went: causes, hottest lines, who is to blame."""
     from isaprof.attribution import analyse
-    from isaprof.capture import open as open_capture
+    from isaprof.cli.captures import opened
 
     if wave is not None and by is not By.time:
         raise UsageError(
             "--wave needs --by time", kind="options", hint="isaprof show CAPTURE --by time --wave 0"
         )
-    opened = open_capture(capture)
-    if by is By.bank or launch is not None or shape is not None:
-        from isaprof.accuracy.addresses import with_addresses
-
-        opened = with_addresses(opened, launch=launch, shape=shape)
-    analysis = analyse(opened)
+    executed = addresses or by is By.bank
+    analysis = analyse(opened(capture, addresses=executed, launch=launch, shape=shape))
     if as_json:
         from isaprof.views.json import to_dict
 

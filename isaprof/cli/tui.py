@@ -23,6 +23,7 @@ def command(
         Path | None, typer.Argument(metavar="CAPTURE2", help="A second capture to show beside the first.")
     ] = None,
     allow_lossy: options.AllowLossy = False,
+    addresses: options.ExecuteForAddresses = False,
 ) -> int:
     """Show a capture as a stall heatmap in the terminal, or two side by side."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -31,15 +32,15 @@ def command(
             kind="no_terminal",
             hint=f"isaprof show {shlex.quote(str(capture))}",
         )
-    import isaprof
+    from isaprof.cli.captures import opened
 
-    analysis = _with_encoding(isaprof.open(capture))
+    analysis = _with_encoding(opened(capture, addresses=addresses))
     comparison = None
     if other is not None:
         from isaprof.compare.align import compare
         from isaprof.compare.lossy import refuse_lossy
 
-        second = _with_encoding(isaprof.open(other))
+        second = _with_encoding(opened(other, addresses=addresses))
         refuse_lossy(analysis, second, allow=allow_lossy)
         comparison = compare(analysis, second)
     from isaprof.tui.app import StallApp

@@ -136,3 +136,9 @@ def test_show_by_bank_executes_the_kernel(
     assert {r["evidence"] for r in body["banks"]} == {
         "addresses executed in the simulator, times from the trace"
     }
+    note = "LDS addresses come from executing the kernel in the simulator, all times from the trace"
+    assert note in body["notes"]
+    for more in ([], ["--addresses"]):
+        with pytest.raises(SystemExit):
+            cli.main(["show", str(out), "--by", "cause", "--json", *more])
+        assert (note in json.loads(capsys.readouterr().out)["notes"]) is bool(more)
