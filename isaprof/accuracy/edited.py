@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 #: wave-instructions that may be executed for one edited object
 MAX_EXECUTED = 4_000_000
+#: and bytes of the launch's buffers, which are made anew for each
+MAX_FOOTPRINT = 64 << 20
 #: an edited path may be this many times as long as the recorded one, and this much longer
 _LONGER, _MORE = 2, 1000
 
@@ -66,7 +68,7 @@ def edit_of(
     Raises NotCarried where a wave has neither.
     """
     executed: Mapping[tuple[tuple[int, int, int], int], WaveTrace] = {}
-    if execute and addresses.launch is not None:
+    if execute and addresses.launch is not None and (addresses.footprint or 0) <= MAX_FOOTPRINT:
         # where it faults or does not end, the recorded paths may still say something
         with suppress(IsaprofError):
             executed = run_waves(

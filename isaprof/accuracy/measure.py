@@ -221,9 +221,9 @@ def _rows(recording: Recording, replayed: Replayed, measured: Analysis, modelled
 def line_errors(recording: Recording, replayed: Replayed) -> dict[int, tuple[int, float]]:
     """Listing index -> how far the replay is off there.
 
-    (modelled - measured cycles up to its issues, summed over waves; error of
-    the components that these cycles belong to, as a share of what the model
-    says of them).
+    (cycles up to its issues, all waves together: the difference of the sums, or
+    the root of the summed squares where single ones cancel; error of the
+    components that these cycles belong to, as a share of what the model says).
     """
     from isaprof.attribution.analyse import analyse
 
@@ -234,7 +234,8 @@ def line_errors(recording: Recording, replayed: Replayed) -> dict[int, tuple[int
     for line, mine in rows.groupby("line"):
         weight = mine["modelled"].abs().clip(lower=1)
         error = float((mine["component"].map(share) * weight).sum() / weight.sum())
-        out[int(str(line))] = (int((mine["modelled"] - mine["measured"]).sum()), error)
+        off = (mine["modelled"] - mine["measured"]).astype("float64")
+        out[int(str(line))] = (round(max(abs(off.sum()), (off**2).sum() ** 0.5)), error)
     return out
 
 

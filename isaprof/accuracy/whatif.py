@@ -181,7 +181,7 @@ class Retimer:
         off = 0.0
         for line, (error, share) in self._line_errors.items():
             if line in edit.touched:
-                off += abs(error)
+                off += error
             off += share * abs(by_line.get(line, 0))
         return round(off)
 

@@ -49,6 +49,7 @@ class Estimate:
     high: int | None = None
     #: kernel span of the capture, and cycles of it saved: expected, low, high; None unless re-timed
     span: tuple[int, int, int, int] | None = None
+    arithmetic: int | None = None  #: ``expected`` as the capture's stalls support it, where it was re-timed
     why: str = ""  #: why the edit was not timed again
 
     def share(self, cycles: int | None) -> float | None:

@@ -74,7 +74,7 @@ class Timing:
         if old.total is None:
             return old
         try:
-            product = finding.product or _product(context, finding, source)
+            product = product_of(context, finding, source)
             if product is None:
                 return replace(old, why="there is no edited code")
             return self._retimed(old, context, product, finding.title)
@@ -160,9 +160,13 @@ def _heir(mnemonic: str, lines: tuple[str, ...]) -> str | None:
     return next((t for t in lines if t.split(None, 1)[0] == mnemonic), lines[0] if lines else None)
 
 
-def _product(context: Context, finding: Finding, source: Source | None) -> Product | None:
-    if finding.edit is None:
-        return None
+def product_of(context: Context, finding: Finding, source: Source | None = None) -> Product | None:
+    """The edited object of a finding; None where it has none. Errors as for assembling it.
+
+    ``source``: what ``finding.edit`` is an edit of; default: the object's disassembly.
+    """
+    if finding.product is not None or finding.edit is None:
+        return finding.product
     before = source or context.disassembled
     return Product(Source.of(before.apply(finding.edit), context.co.path).data, finding.edit)
 
@@ -192,6 +196,7 @@ def _estimate(old: Estimate, w: WhatIf, how: str) -> Estimate:
         old,
         upper=None if old.upper is None else max(old.upper, -w.low),
         expected=-w.change,
+        arithmetic=old.expected,
         low=-w.high,
         high=-w.low,
         total=w.recorded_cycles,
