@@ -15,7 +15,7 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from isaprof.views.palette import PROVENANCE_TEXT
+from isaprof.views.palette import EXPOSURE_TEXT, PROVENANCE_TEXT
 
 KEYS: tuple[tuple[str, str], ...] = (
     ("↑ ↓ PgUp PgDn", "move; Home and End (also j k g G); ← → shift the text"),
@@ -43,8 +43,7 @@ COLUMNS: tuple[tuple[str, str], ...] = (
     ("latency", "stall plus the cycles to issue (gfx9) or to execute (gfx10+)"),
     ("lost", "wait and issue whose cause is neither issue nor launch"),
     ("heat", "lost cycles relative to the hottest line"),
-    ("exposed", "wait while no other wave of the SIMD issues or keeps a pipe busy"),
-    ("hidden", "wait under the work of another wave; unknown: the trace cannot tell"),
+    *EXPOSURE_TEXT.items(),
     ("share", "stall + idle + issue, of all wave cycles"),
     ("", "Cycles are shader clocks, summed over all traced waves."),
 )

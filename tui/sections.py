@@ -223,7 +223,7 @@ def _bank_page(side: Side, by: str) -> Page:
 
 # -- places ------------------------------------------------------------------
 _PLACES = (
-    ("se", "SE"), ("cu", "CU"), ("simd", "SIMD"), ("wave", "waves"), ("block", "blocks"),
+    ("se", "SE"), ("cu", "CU"), ("simd", "SIMD"), ("wave", "waves"), ("kind", "kinds"), ("block", "blocks"),
     ("source", "source"), ("category", "causes"),
 )  # fmt: skip
 
@@ -242,9 +242,10 @@ def _place_page(side: Side, by: str) -> Page:
     if detail is None:
         return Page(Grid("", ((by, "f"),), (), (), empty=SUMS_ONLY))
     frame = detail.by(by)
-    if by == "category":
-        grid = grids.categories(frame, detail.classes)
-        return Page(grid)
+    if by in ("category", "kind"):
+        make = grids.categories if by == "category" else grids.kinds
+        grid = make(frame, detail.classes)
+        return Page(grid, note=Text(grid.note, _DIM) if grid.note else None)
     grid = grids.roll_up(by, frame, detail.classes)
     if by == "wave":
         waves = [int(w) for w in frame["wave"].tolist()]

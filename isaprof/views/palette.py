@@ -58,6 +58,13 @@ EXPOSURE_LOOKS: Final[dict[str, tuple[str, str]]] = {
     "hidden": ("░", "#4c9a6a"),
     "unknown": ("·", "#8b949d"),
 }
+#: what the classes mean, for headers and help
+EXPOSURE_TEXT: Final[dict[str, str]] = {
+    "exposed": "waits while nothing else is done on the SIMD",
+    "hidden": "waits while another wave of the SIMD issues or keeps its vector pipe busy",
+    "covered": "waits while only the matrix pipe of the SIMD is busy",
+    "unknown": "waits of which the trace cannot tell",
+}
 _OTHER: Final = ("▒", "#7b6fc4")
 
 #: eight steps of the heat scale, cool to hot; length of the bar says the same without colour

@@ -14,12 +14,15 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from isaprof import __version__
+from isaprof.views.exposure import split
 from isaprof.views.html.charts import stacked, timeline
+from isaprof.views.html.details import details, pair_details, split_payload
 from isaprof.views.html.difference import diff_payload, difference, same_text
 from isaprof.views.html.facts import facts
 from isaprof.views.html.payload import listing_payload, script_json
 from isaprof.views.listing import Listing, listing
 from isaprof.views.palette import (
+    EXPOSURE_TEXT,
     HEAT_COLOURS,
     PROVENANCE_TEXT,
     cause_look,
@@ -75,7 +78,7 @@ def render(analysis: Analysis, comparison: Comparison | None = None, plotly: str
     css, js = asset("style.css"), asset("report.js")
     data = {
         "captures": [
-            {"anchor": c["anchor"], **listing_payload(c["listing"], k)}
+            {"anchor": c["anchor"], **listing_payload(c["listing"], k), "split": split_payload(c["split"])}
             for c, k in zip(captures, known, strict=False)
         ],
         "heat": HEAT_COLOURS,
@@ -104,6 +107,9 @@ def render(analysis: Analysis, comparison: Comparison | None = None, plotly: str
         captures=captures,
         mixed=len(provenances) > 1,
         diff=section,
+        pair=None if comparison is None else pair_details(comparison),
+        terms=EXPOSURE_TEXT.items(),
+        split=any(c["split"] is not None for c in captures),
         plotly=charts,
     )
 
@@ -138,6 +144,8 @@ def _capture(analysis: Analysis, index: int, of: int) -> dict[str, Any]:
         "hottest": _hottest(rows),
         "timeline": timeline(a),
         "facts": facts(a.meta),
+        "details": details(a, index),
+        "split": split(a),
         "listing": rows,
     }
 

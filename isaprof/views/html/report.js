@@ -46,6 +46,13 @@
     c.lost = lost;
     c.top = Math.max(1, ...c.rank.map((r, i) => (r === 1 ? c.lost[i] : 0)));
     c.ranked = c.rank.map((r, i) => [r, i]).filter((x) => x[0] > 0).sort((x, y) => x[0] - y[0]).map((x) => x[1]);
+    c.parts = new Map();
+    if (c.split) {
+      const n = c.split.names.length;
+      for (let k = 0; k < c.split.rows.length; k += n + 1) c.parts.set(c.split.rows[k], c.split.rows.slice(k + 1, k + n + 1));
+    }
+    c.exposed = c.pc.map((_, i) => (c.parts.get(i) || [0])[0]);
+    c.topExposed = Math.max(1, c.split && c.split.ranked.length ? c.exposed[c.split.ranked[0]] : 1);
     c.reasons = new Map();
     for (let k = 0; k < c.why.length; k += 3) put(c.reasons, c.why[k], [c.why[k + 1], c.why[k + 2]]);
     c.cause.forEach((cause, i) => { if (cause >= 0 && c.wait[i] && !c.reasons.has(i)) c.reasons.set(i, [[cause, c.wait[i]]]); });
@@ -66,8 +73,10 @@
   }
 
   /* ---- the views: what a row is, which columns it has ---- */
+  let byExposed = false;
   function heatCell(c, i) {
-    const cell = el("span", "heat"), fill = el("i"), h = c.lost[i] / c.top;
+    const cell = el("span", "heat"), fill = el("i");
+    const h = byExposed && c.split ? c.exposed[i] / c.topExposed : c.lost[i] / c.top;
     fill.style.width = h > 0 ? Math.max(2, 100 * h) + "%" : "0";
     fill.style.background = heatColour(h);
     cell.append(fill);
@@ -101,22 +110,40 @@
     }
     return cell;
   };
+  /* cycles of the first class, over a bar of all of them */
+  function splitCell(c, i) {
+    const cell = el("span", "split"), parts = c.parts.get(i);
+    if (!parts) return cell;
+    const bar = el("span", "stackbar"), total = parts.reduce((a, b) => a + b, 0);
+    parts.forEach((n, k) => {
+      if (!n) return;
+      const piece = el("i");
+      piece.style.width = (100 * n) / total + "%";
+      piece.style.background = c.split.names[k][1];
+      bar.append(piece);
+    });
+    cell.append(el("span", "r", count(parts[0])), bar);
+    cell.title = parts.map((n, k) => c.split.names[k][0] + " " + group(n)).join(", ");
+    return cell;
+  }
   const num = (key) => ({ sort: (c, i) => c[key][i], cell: (c, i) => el("span", "r", count(c[key][i])) });
 
   function captureView(c) {
     const columns = [
-      { name: "heat", width: "54px", sort: (i) => c.lost[i], cell: (i) => heatCell(c, i) },
+      { name: "heat", width: "42px", sort: (i) => (byExposed && c.split ? c.exposed[i] : c.lost[i]), cell: (i) => heatCell(c, i) },
       { name: "line", width: "42px", right: 1, program: 1, cell: (i) => el("span", "r", i) },
       { name: "pc", width: "52px", right: 1, cell: (i) => el("span", "r", c.pc[i].toString(16)) },
-      { name: "cause", width: "142px", sort: (i) => (c.cause[i] < 0 ? -1 : 100 - c.cause[i]), cell: (i) => causeCell(c, i) },
+      { name: "cause", width: "126px", sort: (i) => (c.cause[i] < 0 ? -1 : 100 - c.cause[i]), cell: (i) => causeCell(c, i) },
       ...["hits", "latency", "stall", "idle", "lost"].map((k) => ({
-        name: k, width: k === "hits" || k === "idle" ? "54px" : "66px", right: 1, sort: (i) => num(k).sort(c, i), cell: (i) => num(k).cell(c, i),
+        name: k, width: k === "hits" || k === "idle" ? "50px" : "58px", right: 1, sort: (i) => num(k).sort(c, i), cell: (i) => num(k).cell(c, i),
       })),
+      ...(c.split ? [{ name: c.split.names[0][0], width: "84px", sort: (i) => c.exposed[i], cell: (i) => splitCell(c, i) }] : []),
       { name: "share", width: "46px", right: 1, sort: (i) => c.share[i], cell: (i) => el("span", "r", percent(c.share[i])) },
       { name: "instruction", width: "minmax(260px,1fr)", cell: (i) => textCell(c.text[i]) },
     ];
     return {
-      columns, n: c.text.length, ranked: c.ranked,
+      columns, n: c.text.length,
+      get ranked() { return byExposed && c.split ? c.split.ranked : c.ranked; },
       label: (i) => c.label[i],
       haystack: (i) => c.text[i] + " " + c.pc[i].toString(16) + " " + c.source[i],
       executed: (i) => c.hits[i] > 0,
@@ -141,6 +168,16 @@
     if (c.cause[i] >= 0) fact("cause", c.causes[c.cause[i]][0]);
     fact("share of wave cycles", percent(c.share[i]) || "0%");
     out.push(dl);
+    const parts = c.parts.get(i);
+    if (parts) {
+      const ul = el("ul");
+      parts.forEach((n, k) => {
+        const li = el("li", "", c.split.names[k][0] + "  ");
+        li.append(el("b", "", group(n)));
+        if (n) ul.append(li);
+      });
+      out.push(el("h4", "", "Of the wait"), ul);
+    }
     if (!c.hits[i]) out.push(el("p", "dim", "No traced wave executed this line."));
     const reasons = c.reasons.get(i) || [];
     if (reasons.length) {
@@ -444,6 +481,12 @@
   });
   $("cause").addEventListener("change", (e) => { cause = e.target.value; refill(); });
   $("executed").addEventListener("change", refill);
+  if ($("exposed")) $("exposed").addEventListener("change", (e) => {
+    byExposed = e.target.checked;
+    place = 0;
+    refill();
+    if (view.ranked.length) select(view.ranked[0]);
+  });
   $("next").addEventListener("click", () => hottest(1));
   $("prev").addEventListener("click", () => hottest(-1));
   const which = $("which");
