@@ -26,6 +26,12 @@ if TYPE_CHECKING:
     from isaprof.isa.model import Listing
 
 
+#: fewest ticks of the constant clock that tell the shader clock to 10 %
+_CLOCK_TICKS = 80
+#: clocks that a device can have, MHz; marks that say anything else are not believed
+_CLOCKS = (100.0, 6000.0)
+
+
 @dataclass(frozen=True, slots=True)
 class Path:
     """Listing indices a wave walked, those that make no record included.
@@ -93,6 +99,28 @@ class Recording:
         """Workgroups of the dispatch, None where the capture does not say."""
         grid = (self.capture.meta.get("launch") or {}).get("grid")
         return grid[0] * grid[1] * grid[2] if grid else None
+
+    @property
+    def clock_mhz(self) -> float | None:
+        """Shader clock of the recording, None where the trace has too few marks of real time to tell.
+
+        The marks pair the shader clock with a constant one (``realtime_hz``, usually 100 MHz) that moves
+        in steps of 8; the engine with the longest span decides.
+        """
+        if not self.capture.has("events"):
+            return None
+        events = self.capture.table("events")
+        marks = events[(events["kind"] == "realtime") & events["value"].notna()]
+        spans = []
+        for _, rows in marks.groupby("se", dropna=False):
+            time, value = rows["time"].astype("int64"), rows["value"].astype("int64")
+            spans.append((int(value.max() - value.min()), int(time.max() - time.min())))
+        ticks, cycles = max(spans, default=(0, 0))
+        if ticks < _CLOCK_TICKS:
+            return None
+        hz = float(self.capture.meta.get("realtime_hz") or 100e6)
+        clock = cycles / ticks * hz / 1e6
+        return clock if _CLOCKS[0] <= clock <= _CLOCKS[1] else None
 
 
 def read(capture: Capture) -> Recording:

@@ -209,6 +209,7 @@ def resources(
         dynamic_lds=int((recording.capture.meta.get("launch") or {}).get("dynamic_lds") or 0),
         workgroups=recording.workgroups,
         footprint=addresses.footprint if addresses else None,
+        clock_mhz=recording.clock_mhz,
     )
 
 

@@ -62,6 +62,9 @@ ISSUE: dict[str, Fact] = {
 #: dwords of VGPR operands (address and data) an instruction must read, one cycle each (wave32)
 MEMORY: dict[str, Fact] = {
     **facts("cycles per VGPR dword read", f"{_BOTH}, packet names", "M", memory_issue_per_dword=1),
+    # behind a satisfied wait: 7 after an LDS instruction that is taken up at once (VMEMEXEC 3 after issue),
+    # as long after a late VMEMEXEC packet
+    **facts("cycles", f"{_BOTH}, VMEMEXEC packets", "M", lds_taken_to_valu=7),
     **facts("cycles per wave32", src.RECALLED, "C", lds_read_cycles={4: 1, 8: 2, 12: 4, 16: 4},
             vmem_load_cycles={4: 1, 8: 2, 12: 4, 16: 4}),
     # SQC_LDS_IDX_ACTIVE counts 17 for a store of 4 bytes a lane and four reads of 16

@@ -21,9 +21,9 @@ FAMILY: dict[str, Fact] = {
         "cycles", src.TG_GFX1100, "M",
         lds_read_latency={4: 32, 8: 34, 12: 37, 16: 37}, lds_write_latency={4: 33, 8: 34, 12: 35, 16: 36},
     ),
-    **facts("cycles", src.TG_GFX1100, "M", wave_start_cold=485, endpgm_idle=85, endpgm_after_store=300),
+    **facts("cycles", src.TG_GFX1100, "M", wave_start_cold=518, endpgm_idle=85, endpgm_after_store=300),
     **facts("cycles", src.TG_GFX1100, "D", wave_start_warm=30),
-    **facts("cycles", src.TG_GFX1100, "M", smem_cold=1100, global_cold=1530, global_cold_few_lanes=750),
+    **facts("cycles", src.TG_GFX1100, "M", smem_cold=1210, global_cold=1325, global_cold_few_lanes=640),
     **facts("cycles", src.RECALLED, "C", smem_hit=40, l1_latency=80, mid_l1_latency=140, l2_latency=230),
     # loads of 16 lanes in 16 lines came back to a CU 8 cycles apart
     **facts("lines a cycle on the way back to a CU's registers", src.TG_GFX1100, "M", vmem_return_lines=2),

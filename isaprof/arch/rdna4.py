@@ -18,9 +18,9 @@ FAMILY: dict[str, Fact] = {
         "cycles", src.TG_GFX12, "M",
         lds_read_latency={4: 32, 8: 36, 12: 40, 16: 43}, lds_write_latency={4: 33, 8: 34, 12: 35, 16: 36},
     ),
-    **facts("cycles", src.TG_GFX12, "M", wave_start_cold=720, endpgm_idle=85, endpgm_after_store=300),
+    **facts("cycles", src.TG_GFX12, "M", wave_start_cold=710, endpgm_idle=85, endpgm_after_store=300),
     **facts("cycles", src.TG_GFX12, "D", wave_start_warm=30),
-    **facts("cycles", src.TG_GFX12, "M", smem_cold=1690, global_cold=2020, global_cold_few_lanes=1085),
+    **facts("cycles", src.TG_GFX12, "M", smem_cold=1610, global_cold=1870, global_cold_few_lanes=1000),
     **facts("cycles", src.RECALLED, "C", smem_hit=40, l1_latency=80, l2_latency=230),
     # loads of 16 lanes in 16 lines came back to a CU 2 cycles apart
     **facts("lines a cycle on the way back to a CU's registers", src.TG_GFX12, "M", vmem_return_lines=8),

@@ -154,6 +154,9 @@ def _explain_instructions(
     out.add(r, at + slots, CAUSE_CODE[Cause.ISSUE], before[records.line[r]])
 
     r, at = _left(r, at + slots, issue)
+    untaken = _behind_lds(ctx, r)
+    out.add(r[untaken], issue[r[untaken]], CAUSE_CODE[Cause.LDS_BUSY], records.line[r[untaken] - 2])
+    r, at = r[~untaken], at[~untaken]
     cause, culprit = contention.busy_pipes(code, records, ctx.unit, r, at, _pipe_reach(code))
     stalled = (cause >= 0) & (records.time[r] < issue[r])
     held = np.maximum(at, records.time[r])  # a full pipe shows as stall, not as idle time
@@ -183,6 +186,22 @@ def _explain_instructions(
     r, at = _left(r, until, issue)
     cold = _fetches(ctx, r, issue[r] - at)
     out.add(r[cold], issue[r[cold]], CAUSE_CODE[Cause.FETCH], -1)
+
+
+def _behind_lds(ctx: Context, r: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Vector instructions right behind a wait right behind an LDS instruction, where those wait for LDS.
+
+    RDNA: such a one issues 7 cycles after the LDS instruction, and as much later as LDS is late to take
+    that one up (VMEMEXEC packets of public gfx1100 and gfx1200 traces), however satisfied the wait is.
+    """
+    if "lds_taken_to_valu" not in ctx.code.table or not len(r):
+        return np.zeros(len(r), np.bool_)
+    records, cls = ctx.records, ctx.code.cls[ctx.records.line]
+    inside = r - 2 >= records.first[records.w[r]]
+    waits = np.array([bool(i.waits) for i in ctx.code.instructions], np.bool_)[records.line]
+    one, two = np.maximum(r - 1, 0), np.maximum(r - 2, 0)
+    lds = (cls[two] & int(Cls.LDS)) != 0
+    return np.asarray(inside & ((cls[r] & int(Cls.VALU)) != 0) & waits[one] & lds)
 
 
 def _bank_conflicts(

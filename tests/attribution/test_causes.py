@@ -263,3 +263,10 @@ def test_launch_is_charged_to_the_first_line_but_not_ranked() -> None:
 def test_wait_alu_words_and_names_mean_the_same(text: str, same: str) -> None:
     assert wait_alu_fields(text) == wait_alu_fields(same) != 0
     assert wait_alu_fields("s_waitcnt_depctr 0xffff") == 0
+
+
+def test_a_vector_instruction_behind_a_wait_waits_until_lds_takes_up_the_access() -> None:
+    """RDNA, with more reads than LDS takes at once: no fetch, though the wave is here for the first time."""
+    program = ["ds_load_b128 v[2:5], v1", "s_wait_dscnt 0x1", "v_add_f32_e32 v0, v0, v6"]
+    wave = Wave().add(0, issue=1).add(1, issue=1).add(2, idle=30, issue=1)
+    assert waits("gfx1201", program, wave) == [(2, "idle", "LDS pipe busy", 0, 30)]

@@ -24,7 +24,8 @@ class Resources:
     ``inst_prefetch_bytes``: code the hardware fetches before the wave starts
     (kernel descriptor; None: all of it on RDNA); ``warm``: code, pages and L2
     are warm; ``footprint``: bytes of all buffers of the dispatch, which bounds
-    what all units together fetch from DRAM.
+    what all units together fetch from DRAM; ``clock_mhz``: shader clock of the
+    run, where it is known (else the device's).
     """
 
     vgprs: int
@@ -37,6 +38,7 @@ class Resources:
     inst_prefetch_bytes: int | None = None
     warm: bool = False
     footprint: int | None = None
+    clock_mhz: float | None = None
 
     @classmethod
     def of(
@@ -47,6 +49,7 @@ class Resources:
         dynamic_lds: int = 0,
         workgroups: int | None = None,
         footprint: int | None = None,
+        clock_mhz: float | None = None,
     ) -> Resources:
         """What the descriptor of ``kernel`` asks for, in a launch of this geometry."""
         d = kernel.descriptor
@@ -60,6 +63,7 @@ class Resources:
             cu_mode=not d.wgp_mode,
             inst_prefetch_bytes=d.inst_pref_size * 128 or None,
             footprint=footprint,
+            clock_mhz=clock_mhz,
         )
 
 

@@ -66,9 +66,9 @@ def simulate(
     lines = decode(listing, k, names, resources.wave_size, set(executed))
     dispatcher = Dispatcher(k, resources, traces, places)
     apart = _apart(k, resources, dispatcher, paths)
-    memory = Memory(k, warm=resources.warm, full=dispatcher.full, apart=apart)
+    memory = Memory(k, warm=resources.warm, full=dispatcher.full, apart=apart, clock_mhz=resources.clock_mhz)
     entry, end = _extent(listing, paths.line, executed)
-    fetch = Fetch(k, entry, end, warm=resources.warm, prefetch=resources.inst_prefetch_bytes)
+    fetch = Fetch(k, entry, end, resources=resources)
     counter_max = [k["counter_max"][n] for n in names]
     engine: Engine | compiled.Loop
     if lib is None:

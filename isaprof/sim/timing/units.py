@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from isaprof.sim.timing.calibration import Constants
+from isaprof.sim.timing.dispatch import Resources
 from isaprof.sim.timing.lines import Lines
 from isaprof.sim.timing.memory import Cache, Memory
 from isaprof.sim.timing.paths import PathLists
@@ -234,10 +235,15 @@ class Fetch:
     fetched (``icache_blocks_ahead``).
     """
 
-    def __init__(self, k: Constants, entry: int, end: int, *, warm: bool, prefetch: int | None) -> None:
+    def __init__(self, k: Constants, entry: int, end: int, *, resources: Resources) -> None:
+        warm, prefetch = resources.warm, resources.inst_prefetch_bytes
         size: int = k["icache_fetch_bytes"]
         self.start_warm: int = k["wave_start_warm"]
         self.start_cold: int = self.start_warm if warm else k["wave_start_cold"]
+        if not warm and "code_fetch_ns" in k:  # the part that does not follow the clock
+            usual = k.cycles_from_ns("code_fetch_ns")
+            self.start_cold += k.cycles_from_ns("code_fetch_ns", resources.clock_mhz) - usual
+            self.start_cold = max(self.start_warm, self.start_cold)
         self.sequential: int = k.get("icache_sequential_miss", k["icache_miss_cold"])
         self.branch: int = k.get("icache_branch_miss", k["icache_miss_cold"])
         self.ahead: int = k["icache_blocks_ahead"]

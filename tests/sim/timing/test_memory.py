@@ -82,6 +82,20 @@ def test_a_wave_ends_only_after_its_stores() -> None:
     assert int(out["waves"].end[0]) - issues(out)[0] == pytest.approx(k["endpgm_idle"], abs=2)
 
 
+def test_dram_keeps_its_nanoseconds_and_the_walk_its_cycles() -> None:
+    """Half the clock: half the cycles of DRAM (250 ns of gfx1100 at 2.5 GHz), as many of the page walk."""
+    program = listing("gfx1100", "global_load_b32 v1, v[2:3], off", "s_waitcnt vmcnt(0)", "s_endpgm")
+    k = Constants(get("gfx1100"))
+    wait = {}
+    for clock in (None, k["clock_mhz"], k["clock_mhz"] / 2):
+        wave = straight(program, {0: global_event([0])})
+        at = issues(run(program, [[wave]], warm=False, clock_mhz=clock))
+        wait[clock] = at[1] - at[0]
+    assert wait[None] == wait[k["clock_mhz"]]
+    dram = k["dram_latency_ns"] * k["clock_mhz"] / 1000
+    assert wait[None] - wait[k["clock_mhz"] / 2] == pytest.approx(dram / 2, abs=1)
+
+
 def test_cache_keeps_the_lines_used_last() -> None:
     cache = Cache(2)
     cache.fill(1, 10)
