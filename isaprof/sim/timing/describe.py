@@ -19,7 +19,8 @@ _ARCH_KEYS = (
     "vcmp_to_vcc_branch", "branch_taken", "branch_not_taken", "barrier_release", "matrix_to_valu",
     "lds_read_latency", "lds_write_latency", "lds_read_cycles", "lds_return_cycles", "lds_write_cycles",
     "lds_taken_to_valu", "vmem_return_lines", "icache_wave_cycles", "smem_hit", "l1_latency",
-    "mid_l1_latency", "l2_latency", "mall_latency_ns", "dram_latency_ns", "smem_cold", "global_cold", "global_cold_few_lanes",
+    "mid_l1_latency", "l2_latency", "mall_latency_ns", "dram_latency_ns", "smem_cold", "global_cold",
+    "global_cold_few_lanes",
     "wave_launch", "wave_start_warm", "wave_start_cold", "icache_miss_cold", "endpgm_idle",
     "endpgm_after_store",
 )  # fmt: skip
