@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from isaprof.compare.align import compare
 from isaprof.tui.app import StallApp
+from isaprof.views.exposure import Split
 from tests.synthetic_loops import OTHER, looped
 
 
@@ -26,8 +27,14 @@ def test_two_captures(snap_compare, synthetic):
     assert snap_compare(app, press=["n"], terminal_size=(120, 36))
 
 
-def test_exposure_strip(snap_compare):
-    assert snap_compare(StallApp(looped()), press=["e", "n"], terminal_size=(80, 24))
+def test_exposure_strip(snap_compare, synthetic):
+    a = synthetic.build(60)
+    waits = [(int(r.line), int(r.wait)) for r in a.lines.itertuples() if r.wait]
+    parts = {line: (n // 2, n // 4 * (line % 2), n - n // 2 - n // 4 * (line % 2), 0) for line, n in waits}
+    app = StallApp(a)
+    names = ("exposed", "hidden", "covered", "unknown")
+    app.panes[0].split = Split(names, parts, {}, ())
+    assert snap_compare(app, press=["e", "n"], terminal_size=(80, 24))
 
 
 def test_loops_of_two(snap_compare):
