@@ -33,7 +33,8 @@ not traced are given the path of a traced one.
   what the instruction set and the code decide. *Within* is the share of them within 2 cycles (RDNA) or one
   slot of 4 (CDNA).
 - Components are compared one by one, so that errors cannot cancel. Launch, first waits, cold code and drain
-  depend on the device and the state it was in.
+  depend on the device and the state it was in. A wait for memory or a bubble of instruction fetch that one
+  side had counts as such for both.
 - A cause's share is its part of the waves' cycles, in the attribution of the trace and in that of the replay.
 
 Published errors of other simulators, on their own workloads and metrics, so only a measure of what is usual:
@@ -63,7 +64,10 @@ LIMITS = """
 - No trace here is of a large grid in steady state: memory bandwidth under load is untested.
 - gfx942, gfx1151 and gfx1200 have tables and no trace here; their error is unknown.
 - The MFMA GEMM's device (att) has one capture, so its device constants cannot be fitted elsewhere.
-- Cold code is hardly predicted: the model charges small bubbles, hardware shows few large ones elsewhere.
+- Cold code is predicted in sum, not in place: the traces show bubbles where no cache line of 64 or 128 bytes
+  begins, some of them in waves that come second. Where eight waves of a CU start together again, short
+  stalls of a cause that the traces do not name (attributed to lost arbitration, VMEM or not at all) are not
+  modelled.
 """
 
 DEVICES = {

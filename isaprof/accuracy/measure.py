@@ -205,10 +205,10 @@ def _rows(recording: Recording, replayed: Replayed, measured: Analysis, modelled
     both["measured"] = gap_cycles(both, "at", capture.waves)
     both = both.merge(_dominant(measured), on=["wave", "seq"], how="left")
     key = dict(enumerate(sorted(replayed.waves["wave"])))
-    model_cause = _dominant(modelled).drop(columns="cycles")
+    model_cause = _dominant(modelled)
     model_cause["wave"] = model_cause["wave"].map(key)
     both = both.merge(
-        model_cause.rename(columns={"cause": "model_cause", "seq": "model_seq"}),
+        model_cause.rename(columns={"cause": "model_cause", "seq": "model_seq", "cycles": "model_cycles"}),
         on=["wave", "model_seq"],
         how="left",
     )
@@ -252,13 +252,19 @@ _MEMORY = frozenset({Cause.WAIT_LOAD.value, Cause.WAIT_STORE.value, Cause.WAIT_S
 _FIRST = {Cause.WAIT_SMEM.value: Component.SCALAR, Cause.WAIT_LOAD.value: Component.VECTOR}
 
 
+def _missed(cause: pd.Series[Any], cycles: pd.Series[Any]) -> pd.Series[bool]:
+    """Gaps that one side spent on instruction fetch."""
+    return (cause == Cause.FETCH.value) & (cycles >= FETCH_CYCLES)
+
+
 def _components(recording: Recording, rows: pd.DataFrame) -> list[str]:
     code = recording.listing.instructions
     out: list[str] = []
     wave, seen = -1, set[str]()
     last = rows.groupby("wave").cumcount(ascending=False) == 0
-    for w, line, cause, also, cycles, ends in zip(
-        rows["wave"], rows["line"], rows["cause"], rows["model_cause"], rows["cycles"], last, strict=True
+    missed = _missed(rows["cause"], rows["cycles"]) | _missed(rows["model_cause"], rows["model_cycles"])
+    for w, line, cause, also, cold, ends in zip(
+        rows["wave"], rows["line"], rows["cause"], rows["model_cause"], missed, last, strict=True
     ):
         instruction = code[line]
         if w != wave:
@@ -269,12 +275,12 @@ def _components(recording: Recording, rows: pd.DataFrame) -> list[str]:
         elif "barrier" in instruction.base and "signal" not in instruction.base:
             what = Component.BARRIER
         elif instruction.waits and (cause in _MEMORY or also in _MEMORY):
-            # a wait that one side had to sit out counts for both
+            # a wait that one side had to sit out counts for both, as a bubble of instruction fetch does
             name = cause if cause in _MEMORY else also
             first = _FIRST.get(name)
             what = Component.MEMORY if first is None or name in seen else first
             seen.add(name)
-        elif cause == Cause.FETCH.value and cycles >= FETCH_CYCLES:
+        elif cold:
             what = Component.FETCH
         else:
             what = Component.WARM

@@ -22,7 +22,8 @@ TRACES = {  # least share of warm gaps within the tolerance, largest error of th
     "sqtt/gfx1200/sync_run0": (0.80, 0.05),
     "sqtt/gfx1200/handwritten_run0": (0.85, 0.05),
     "sqtt/gfx950/gemm_run0": (0.80, 0.05),
-    "att/wave_gemm_gfx950/ui_output_agent_32617_dispatch_3": (0.80, 0.05),
+    # eight waves of a CU in cold code: short stalls beyond those of instruction fetch are missing
+    "att/wave_gemm_gfx950/ui_output_agent_32617_dispatch_3": (0.85, 0.10),
 }
 
 
@@ -94,7 +95,9 @@ def test_the_matrix_stretch_of_a_gemm(data_dir: Path, capsys: pytest.CaptureFixt
     (found,) = validated(capsys, data_dir / "att/wave_gemm_gfx950/ui_output_agent_32617_dispatch_3")
     assert found["addresses"] == found["waves"] == 16
     (stretch,) = found["loops"]
-    for name, most in (("iteration", 0.05), ("matrix_gap", 0.05), ("lds_all", 0.12), ("barrier", 0.12)):
+    for name, most in (
+        ("iteration", 0.05), ("matrix_gap", 0.05), ("lds_wait", 0.1), ("lds_all", 0.1), ("barrier", 0.1),
+    ):  # fmt: skip
         measured, modelled = stretch[name]
         assert abs(modelled - measured) <= most * measured, name
     assert found["cause_points"] <= 5

@@ -81,8 +81,10 @@ _CDNA: dict[str, Fact] = {
     **facts("bytes fetched at once", src.RECALLED, "C", icache_fetch_bytes=128),
     **facts("blocks fetched ahead; part of the bubbles", src.FLYDSL, "D", icache_blocks_ahead=0),
     # straight-line cold code shows bubbles of 28-64, not at every block: the model, which cannot tell where,
-    # takes the smallest at each; a branch to a cold line costs 232-252
-    **facts("cycles", src.FLYDSL, "M", icache_sequential_miss=28, icache_branch_miss=240),
+    # takes the smallest at each; a branch to a cold line costs 232-252, 20 of them the taken branch's own
+    **facts("cycles", src.FLYDSL, "M", icache_sequential_miss=28, icache_branch_miss=220),
+    # four waves of a workgroup whose first line misses start 208 to 252 after their begin
+    **facts("cycles a wave", src.FLYDSL, "D", icache_wave_cycles=14),
     **facts("instructions", f"{src.GLUON}; 12 to 15 seen in {src.FLYDSL}", "A", vmem_queue=12),
     **facts("cycles", src.INFERRED, "D", gds_latency=200, export_latency=16, message_latency=50,
             atomic_lane_cycles=1),
@@ -108,6 +110,8 @@ _TABLES: dict[str, dict[str, Fact]] = {
                 global_cold=1840),
         **facts("cycles", src.FLYDSL, "M", global_cold_few_lanes=900),
         **facts("engines", src.PRODUCT, "C", engines=32),
+        # not the peak clock: traced devices ran at 2076 to 2213 MHz, and what is constant in ns follows it
+        **facts("MHz", f"{src.FLYDSL}, realtime stamps of six captures: 2076-2213", "M", clock_mhz=2150),
     },
     "gfx1100": {**_RDNA, **facts("engines", src.PRODUCT, "C", engines=6),
                 **facts("", src.TG_GFX1100, "M", matrix_record_cycles=False)},

@@ -230,9 +230,10 @@ class Fetch:
 
     Before the first wave of a cold start issues, its first block and the code
     named by the kernel descriptor's prefetch size are fetched; waves that come
-    meanwhile wait for the same fetch and then get the block one after the
-    other (``icache_wave_cycles``). A wave that enters a block has the next ones
-    fetched (``icache_blocks_ahead``).
+    meanwhile wait for the same fetch. Waves that wait for a block get it one
+    after the other (``icache_wave_cycles``): the SIMDs share the fetch. What the
+    cache keeps of a block is therefore when the next wave can have it. A wave
+    that enters a block has the next ones fetched (``icache_blocks_ahead``).
     """
 
     def __init__(self, k: Constants, entry: int, end: int, *, resources: Resources) -> None:
@@ -247,6 +248,7 @@ class Fetch:
         self.sequential: int = k.get("icache_sequential_miss", k["icache_miss_cold"])
         self.branch: int = k.get("icache_branch_miss", k["icache_miss_cold"])
         self.ahead: int = k["icache_blocks_ahead"]
+        self.grain: int = k["time_grain"]
         self.cache = Cache(max(1, k["icache_bytes"] // size))
         self.warm = warm
         first = entry // size
@@ -278,7 +280,9 @@ class Fetch:
         if ready is None:
             ready = t if self.warm else t + (self.branch if branch else self.sequential)
             self.cache.fill(block, ready)
-        t = max(t, ready)
+        if t < ready:
+            t = ready + -ready % self.grain
+            self.cache.lines[block] = ready + round(self.wave_cycles)
         for more in range(block + 1, min(block + self.ahead, self.last) + 1):
             if self.cache.touch(more) is None:
                 self.cache.fill(more, t if self.warm else t + self.sequential)

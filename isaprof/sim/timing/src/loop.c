@@ -133,6 +133,12 @@ static void cache_fill(cache_t *c, int64_t key, int64_t ready)
     link_youngest(c, i);
 }
 
+/* A new arrival for the line that was touched or added last. */
+static void cache_set_youngest(cache_t *c, int64_t ready)
+{
+    if (c->youngest >= 0) c->node[c->youngest].ready = ready;
+}
+
 /* -- what Python hands over (isaprof.sim.timing.compiled.Unit, same order) ----------------------------- */
 
 typedef struct {
@@ -460,7 +466,10 @@ static int64_t fetch_block(loop_t *s, int64_t t, int64_t block, int branch)
         ready = u->fetch_warm ? t : t + (branch ? u->branch : u->sequential);
         cache_fill(&s->icache, block, ready);
     }
-    t = MAX(t, ready);
+    if (t < ready) {
+        t = up_to(ready, u->grain);
+        cache_set_youngest(&s->icache, ready + (int64_t)nearbyint(u->fetch_wave_cycles));
+    }
     int64_t last = block + u->ahead < u->last_block ? block + u->ahead : u->last_block;
     for (int64_t more = block + 1; more <= last; more++)
         if (cache_touch(&s->icache, more) == NEVER)
