@@ -20,6 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 
 from isaprof.analysis.cfg import Cfg
 from isaprof.analysis.publication import matters_at
@@ -82,6 +83,7 @@ def kind_of(ins: Instruction) -> Kind | None:
     return Kind.LDS if ins.base.startswith("ds_") else Kind.CACHE
 
 
+@cache
 def in_order(kinds: frozenset[Kind]) -> bool:
     """Whether a counter that holds exactly these kinds completes in issue order."""
     if kinds & OUT_OF_ORDER_ALONE:

@@ -46,28 +46,43 @@ def blame_barriers(code: StaticCode, records: Records, segments: Segments) -> Se
     at, unit, leave = at[order], unit[order], leave[order]
     new = np.ones(len(at), np.bool_)
     new[1:] = (np.diff(leave) > _TOGETHER * period) | (np.diff(unit) != 0)
+    own = np.where(segments.r >= 0, records.line[segments.r], -1)
+    line = np.where(segments.culprit >= 0, segments.culprit, own)
+    bounds = np.searchsorted(segments.w, np.arange(len(records.waves) + 1))
     blame: dict[int, int] = {}
     for group in np.split(at, np.flatnonzero(new)[1:]):
-        blame.update(_blame_group(group, records, segments))
+        blame.update(_blame_group(group, records, segments, line, bounds))
     culprit = segments.culprit.copy()
     for s in np.flatnonzero(segments.cause == CAUSE_CODE[Cause.BARRIER]).tolist():
         culprit[s] = blame.get(int(segments.r[s]), culprit[s])
     return replace(segments, culprit=culprit)
 
 
-def _blame_group(group: NDArray[np.int64], records: Records, segments: Segments) -> dict[int, int]:
-    """Culprit line of each barrier record of one barrier."""
+def _blame_group(
+    group: NDArray[np.int64],
+    records: Records,
+    segments: Segments,
+    line_of: NDArray[np.int64],
+    bounds: NDArray[np.int64],
+) -> dict[int, int]:
+    """Culprit line of each barrier record of one barrier.
+
+    ``line_of``: culprit (else own) line of each segment; ``bounds``: where the segments of each wave begin.
+    """
     members = group.tolist()
     if len({int(records.w[r]) for r in members}) < 2:
         return dict.fromkeys(members, -1)
     arrive = {r: int(records.time[r]) for r in members}
     last = max(members, key=lambda r: arrive[r])
     w = int(records.w[last])
-    low, high = np.searchsorted(segments.w, [w, w + 1])
+    low, high = bounds[w : w + 2].tolist()
+    # segments of a wave follow each other: only those since the first arrival can be to blame
+    first = low + int(np.searchsorted(segments.begin[low:high], min(arrive.values()), side="right")) - 1
+    stop = low + int(np.searchsorted(segments.begin[low:high], arrive[last], side="left"))
+    low, high = max(low, first), max(stop, low)
     begin = segments.begin[low:high]
     end = begin + segments.cycles[low:high]
-    line = np.where(segments.culprit[low:high] >= 0, segments.culprit[low:high],
-                    np.where(segments.r[low:high] >= 0, records.line[segments.r[low:high]], -1))  # fmt: skip
+    line = line_of[low:high]
     out = {last: int(records.line[last])}
     for r in members:
         if r == last:

@@ -106,11 +106,12 @@ class _Counter:
         """Wait until at most ``n`` are outstanding; None when that holds already."""
         if self.count <= n:
             return None
+        ordered = self.ordered
         if n == 0:
             done = tuple(self.ops)
-            group = Group(counter, self.ordered, (done[-1],) if self.ordered else done, done)
+            group = Group(counter, ordered, (done[-1],) if ordered else done, done)
             self.ops.clear()
-        elif self.ordered:
+        elif ordered:
             done = tuple(self.ops.popleft() for _ in range(self.count - n))
             group = Group(counter, True, (done[-1],), done)
         else:

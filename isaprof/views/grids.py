@@ -105,7 +105,10 @@ def roll_up(by: str, frame: pd.DataFrame, names: Sequence[str]) -> Grid:
             )
         )  # fmt: skip
         lines.append(int(row.get("first_line", -1)))
-    return Grid(f"By {by}", columns, tuple(rows), tuple(lines), empty="no wave was traced")
+    note = ""
+    if by == "source" and len(frame) and not frame["source"].map(known).any():
+        note = "no source lines: neither the capture nor a line table of its code objects names any"
+    return Grid(f"By {by}", columns, tuple(rows), tuple(lines), note, "no wave was traced")
 
 
 def _key(value: Any) -> str:

@@ -115,6 +115,10 @@ def test_bank_conflicts_with_degree_pattern_and_evidence() -> None:
     assert (nothing.rows, nothing.empty) == ((), "no LDS access was executed")
 
 
+def test_a_capture_without_source_lines_says_so() -> None:
+    assert "no source lines: neither the capture nor a line table" in printed(attention(), "source")
+
+
 def test_vgpr_banks_in_words() -> None:
     wave = Wave()
     for _ in range(3):
