@@ -12,6 +12,7 @@ from os import PathLike
 from typing import NamedTuple
 
 from isaprof.asm import facts
+from isaprof.asm.characters import unknown_characters
 from isaprof.asm.facts import BuildFacts, build_facts
 from isaprof.errors import BadInput, EnvironmentProblem
 from isaprof.files import read_bytes
@@ -52,6 +53,10 @@ def to_object(
     needs more memory, output or time than an assembler may take.
     """
     want = build_facts(source, name)
+    if unknown := unknown_characters(source):
+        said = {n: f"{what} can stand only in a comment or a string" for n, _, what in unknown}
+        text = "\n".join(f"{name}:{n}:{column}: error: {said[n]}" for n, column, _ in unknown)
+        return AssemblyErrors(text, said)
     running = llvm.start_mc(llvm.find_tools(want.mcpu), facts.expand_bits(source), want.mcpu, want.mattr)
     if will_link:
         prepare(llvm.lld_words(llvm.find_tools(want.mcpu), *want.link_options))
