@@ -63,7 +63,8 @@ def rows(name: str, folder: Path) -> Iterator[Row]:
     call("run", co, "--launch", launch, "-o", capture)
     subject = Subject.open(capture)
     assert subject.capture is not None
-    timing = Timing.of(subject.capture, launch=launch)
+    timing = Timing(subject.capture)
+    timing.prepare(launch)
     for number, finding in enumerate(suggest(subject.context, timing).findings):
         product = product_of(subject.context, finding)
         if product is None:

@@ -149,8 +149,6 @@ class Retimer:
         first = self.before("as calibrated")
         by_line = _less(_by_line(after, edit.origin), _by_line(first, None))
         off = self._own_error(edit, by_line)
-        traced = self.recording.capture.waves
-        traced = traced[traced["wave"].isin(first.waves["wave"])]
         return WhatIf(
             title,
             (_cycles(first), _cycles(after)),
@@ -160,8 +158,8 @@ class Retimer:
             tuple(cycles),
             len(first.waves),
             first.matched,
-            int((traced["end"] - traced["begin"]).sum()),
-            int(traced["end"].max() - traced["begin"].min()) if len(traced) else 0,
+            self._recorded["cycles"],
+            self._recorded["span"],
             self.recording.capture.provenance.value,
             self.start.id,
             _told(self.recording, by_line),
@@ -183,7 +181,20 @@ class Retimer:
             if line in edit.touched:
                 off += error
             off += share * abs(by_line.get(line, 0))
+        first = self.before("as calibrated")
+        if first.matched < len(
+            first.waves
+        ):  # other addresses: what that does to all waves, it may do to the edit
+            off += abs(_cycles(first) - self._recorded["cycles"])
         return round(off)
+
+    @cached_property
+    def _recorded(self) -> Mapping[str, int]:
+        """``cycles`` and ``span`` of the traced waves in the capture itself."""
+        waves = self.recording.capture.waves
+        traced = waves[waves["wave"].isin(self.before("as calibrated").waves["wave"])]
+        span = int(traced["end"].max() - traced["begin"].min()) if len(traced) else 0
+        return {"cycles": int((traced["end"] - traced["begin"]).sum()), "span": span}
 
     @cached_property
     def _exact(self) -> bool:

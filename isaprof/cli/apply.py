@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,14 +12,16 @@ import typer
 
 from isaprof.cli import options
 from isaprof.cli.estimates import Choice, EstimateChoice, gain, timing
-from isaprof.errors import AnswerNo, BadInput, ExitCode, UsageError
+from isaprof.errors import AnswerNo, BadInput, ExitCode, IsaprofError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from isaprof.capture.model import Capture
     from isaprof.launch.file import LaunchFile
     from isaprof.transforms.apply import Applied, Rewrite
     from isaprof.transforms.model import Finding
+    from isaprof.transforms.retime import Timing
     from isaprof.transforms.source import Source
     from isaprof.transforms.subject import Captured
 
@@ -76,7 +79,7 @@ def command(
         at=None if number is None else _selector(number, is_address, assembly=assembly),
         where=transform.partition("@")[2] and f"{source} {transform.partition('@')[2]}",
         analysis=None if recorded is None else recorded.analysis,
-        timing=None if recorded is None else timing(recorded.capture, estimate),
+        timing=None if recorded is None else _timing(recorded.capture, estimate, source, launch),
         note=lambda applied: _print_step(applied, say),
     )
     for f in result.refused:
@@ -87,6 +90,10 @@ def command(
         for line in result.diff(source.with_suffix(".s").name).splitlines():
             say(line)
         say("")
+    if result.estimate is not None:
+        say(f"all {len(result.applied)} edits together:")
+        for line in gain(result.estimate):
+            say(f"  {line}")
     file = _launch_file(result, source, launch)
     with Bar() as bar:
         equal = prove_equal(result, file, shape or (), bar.update)
@@ -135,6 +142,16 @@ def _recorded(capture: Path, source: Source) -> Captured:
     theirs = CodeObject.from_bytes(found.data, arch=found.capture.arch)
     if [s.data for s in ours.text] != [s.data for s in theirs.text]:
         raise BadInput("is a capture of other code", path=capture, kind="other_code")
+    return found
+
+
+def _timing(capture: Capture, estimate: Choice, source: Path, launch: Path | None) -> Timing:
+    """What the edits are timed on, with the addresses of this launch file if it is that of the capture."""
+    found = timing(capture, estimate)
+    file = launch or source.with_name(f"{source.stem}.launch.toml")
+    if file.is_file():
+        with suppress(IsaprofError):
+            found.prepare(file)
     return found
 
 
@@ -191,6 +208,7 @@ def _to_dict(
             {**a.finding.to_dict(), "source_line": a.line, "proof": list(a.proof)} for a in result.applied
         ],
         "refused": [f.to_dict() for f in result.refused],
+        "estimate": None if result.estimate is None else result.estimate.to_dict(),
         "outputs": equal,
         "diff": result.diff(source.with_suffix(".s").name),
     }

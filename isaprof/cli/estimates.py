@@ -38,8 +38,10 @@ def timing(capture: Capture, choice: Choice, launch: Path | None = None, shape: 
 
     if choice is Choice.BOUND:
         return Timing(problem="--estimate bound")
-    budget = usual_budget() if choice is Choice.AUTO else None
-    return Timing.of(capture, budget=budget, launch=launch, shape=shape)
+    found = Timing(capture, budget=usual_budget() if choice is Choice.AUTO else None)
+    if launch is not None or shape is not None:
+        found.prepare(launch, shape)  # now: what does not fit is the user's to know
+    return found
 
 
 def gain(e: Estimate) -> list[str]:
@@ -63,6 +65,10 @@ def gain(e: Estimate) -> list[str]:
         f"  wave cycles  {_range([e.expected, e.low, e.high], e.total)} of {e.total:,} saved",
         f"  {e.basis}",
     ]
+
+
+#: where several findings have a gain
+APART = "Each gain is of that edit alone: they do not add up."
 
 
 def _range(cycles: list[int | None] | list[int], of: int) -> str:

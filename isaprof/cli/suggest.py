@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isaprof.cli import options
-from isaprof.cli.estimates import Choice, EstimateChoice, gain, timing
-from isaprof.errors import ExitCode
+from isaprof.cli.estimates import APART, Choice, EstimateChoice, gain, timing
+from isaprof.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from isaprof.transforms.model import Finding
@@ -40,6 +40,11 @@ def command(
     for note in opened.notes:
         print(f"isaprof: note: {note}", file=sys.stderr)
     recorded = opened.capture
+    if recorded is None and (launch is not None or shape is not None):
+        raise UsageError(
+            "--launch and --shape are for a capture: they say where its waves' addresses come from",
+            hint="isaprof suggest CAPTURE --launch FILE",
+        )
     found = suggest(opened.context, None if recorded is None else timing(recorded, estimate, launch, shape))
     if as_json:
         print(json.dumps(found.to_dict(opened)))
@@ -50,6 +55,8 @@ def command(
     for number, finding in enumerate(found.findings, 1):
         print()
         _print(number, finding, opened)
+    if sum(f.estimate.span is not None for f in found.findings) > 1:
+        print(f"\n{APART}")
     if not found.findings:
         print("\nNo transform of the catalogue applies.")
     if not any((f.estimate.expected or 0) > 0 for f in found.findings):

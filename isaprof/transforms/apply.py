@@ -11,7 +11,7 @@ from isaprof.backends.protocol import Progress, no_progress
 from isaprof.errors import AnswerNo, BadInput
 from isaprof.transforms import equality
 from isaprof.transforms.context import Context
-from isaprof.transforms.model import Finding, Transform
+from isaprof.transforms.model import Estimate, Finding, Transform
 from isaprof.transforms.objects import Differs, correspond
 from isaprof.transforms.source import Source
 
@@ -39,7 +39,8 @@ class Rewrite:
     kernel: str
     applied: tuple[Applied, ...]
     refused: tuple[Finding, ...]  #: found, but not safe or not to be made automatically
-    index: dict[int, int] = field(repr=False)  #: instruction before -> after, those that were kept
+    index: dict[int, int] = field(repr=False)  #: instruction before -> after, or what replaces it
+    estimate: Estimate | None = None  #: of all edits together, where there are several and a capture
 
     def diff(self, name: str = "kernel.s") -> str:
         """The change of the source as a unified diff."""
@@ -92,7 +93,12 @@ def rewrite(
         if at is not None:
             findings = []
             break
-    return Rewrite(first, source, name, tuple(applied), tuple(f for f in findings if not f.safe), index)
+    together = None
+    if timing is not None and len(applied) > 1:
+        start = Context.of(first.data, name, analysis=analysis, path=first.path)
+        together = timing.of_rewrite(start, source, index)
+    refused = tuple(f for f in findings if not f.safe)
+    return Rewrite(first, source, name, tuple(applied), refused, index, together)
 
 
 def prove_equal(

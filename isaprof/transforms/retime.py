@@ -16,13 +16,17 @@ from isaprof.transforms.objects import Differs, Layout, laid_out
 from isaprof.transforms.source import Source
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from isaprof.accuracy.replay import Addresses
     from isaprof.accuracy.whatif import WhatIf
     from isaprof.capture.model import Capture
+    from isaprof.isa.model import Instruction
     from isaprof.transforms.context import Context
 
+#: replays for one finding: the variants of the constants, and the execution of the edited object
+VARIANTS = 12
 #: modelled wave-instructions that all estimates of a kernel may take together, unless told otherwise: seconds
 BUDGET = 6_000_000
 #: and where the compiled loop of the model is not there
@@ -36,34 +40,59 @@ def usual_budget() -> int:
     return BUDGET if compiled.library() is not None else SLOW_BUDGET
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """The waves of a capture, ready to be timed."""
+
+    retimer: Retimer
+    addresses: Addresses
+    notes: tuple[str, ...]
+
+
 @dataclass
 class Timing:
-    """A capture that findings are timed on; ``problem`` says why none can be."""
+    """A capture that findings are timed on; ``problem`` says why none can be.
 
-    retimer: Retimer | None = field(default=None, repr=False)
-    addresses: Addresses | None = field(default=None, repr=False)
-    notes: tuple[str, ...] = ()
+    Its waves are prepared (the kernel executed for its addresses) when the
+    first finding asks for it.
+    """
+
+    capture: Capture | None = field(default=None, repr=False)
     problem: str = ""
     budget: int | None = None  #: wave-instructions left, None: no limit
     execute: bool = True  #: edited objects are executed where the launch is known
+    prepared: Prepared | None = field(default=None, repr=False)
 
-    @classmethod
-    def of(
-        cls,
-        capture: Capture,
-        *,
-        budget: int | None = None,
-        launch: Path | None = None,
-        shape: str | None = None,
-    ) -> Timing:
-        """What the capture lacks is no error: ``problem`` says it. Errors only for a given launch file."""
-        try:
-            recording, addresses, notes = prepare(capture, launch=launch, shape=shape)
-        except IsaprofError as e:
-            if launch is not None or shape is not None:
-                raise
-            return cls(problem=e.message)
-        return cls(Retimer(recording, addresses), addresses, notes, budget=budget)
+    def prepare(self, launch: Path | None = None, shape: str | None = None) -> Prepared | None:
+        """The capture's waves; None with ``problem`` where they cannot be replayed.
+
+        Raises only for a given launch file or shape that does not fit.
+        """
+        if self.prepared is None and not self.problem and self.capture is not None:
+            if not self._pay(len(self.capture.insts), spend=False):
+                return None
+            try:
+                recording, addresses, notes = prepare(self.capture, launch=launch, shape=shape)
+            except IsaprofError as e:
+                if launch is not None or shape is not None:
+                    raise
+                self.problem = e.message
+                return None
+            self.prepared = Prepared(Retimer(recording, addresses), addresses, notes)
+        return self.prepared
+
+    def _pay(self, steps: int, *, spend: bool = True) -> bool:
+        """Whether the budget allows one more finding that replays ``steps`` wave-instructions."""
+        if self.budget is None:
+            return True
+        cost = steps * VARIANTS
+        if cost > self.budget:
+            self.problem = (
+                f"it takes {cost:,} modelled instructions, {self.budget:,} are left (--estimate retime)"
+            )
+            return False
+        self.budget -= cost if spend else 0
+        return True
 
     def estimate(self, context: Context, finding: Finding, source: Source | None = None) -> Estimate:
         """The finding's estimate, re-timed where that is possible; else its own, and why.
@@ -73,46 +102,57 @@ class Timing:
         old = finding.estimate
         if old.total is None:
             return old
+        if self.prepare() is None:
+            return replace(old, why=self.problem)
         try:
             product = product_of(context, finding, source)
             if product is None:
                 return replace(old, why="there is no edited code")
-            return self._retimed(old, context, product, finding.title)
+            return self._retimed(old, context, edited_object(context, product), finding.title)
         except (NotCarried, Differs) as e:
             return replace(old, why=str(e))
         except IsaprofError as e:
             return replace(old, why=e.message)
 
-    def of_product(self, context: Context, product: Product, title: str) -> Estimate:
-        """The estimate of an edited object that no single finding made."""
-        return self.estimate(
-            context,
-            Finding(
-                "", 0, 0, "", title, (),
-                Estimate(None, None, context.total_cycles, context.provenance, "not timed"), (),
-                product=product,
-            ),
-        )  # fmt: skip
+    def of_rewrite(self, context: Context, after: Source, index: Mapping[int, int]) -> Estimate | None:
+        """The estimate of all edits from ``context`` to ``after`` together; None where there is none.
 
-    def _retimed(self, old: Estimate, context: Context, product: Product, title: str) -> Estimate:
-        timer = self.retimer
-        if timer is None:
-            return replace(old, why=self.problem)
-        assert self.addresses is not None
+        ``index``: listing index before -> after, of what replaces it where it was replaced.
+        """
+        if context.analysis is None or self.prepare() is None:
+            return None
+        old = Estimate(None, None, context.total_cycles, context.provenance, "all edits together")
+        new = after.listing.instructions
+        carries = {
+            j: i
+            for i, j in index.items()
+            if j < len(new) and new[j].mnemonic == context.instruction(i).mnemonic
+        }
+        changed = [
+            i for i, j in index.items() if carries.get(j) != i or _differ(context.instruction(i), new[j])
+        ]
+        co = CodeObject.from_bytes(after.data, arch=context.co.arch)
+        kernel = co.kernel(context.kernel.name)
+        edited = Edited(co, kernel, after.listing, carries, index, touched=frozenset(changed))
+        try:
+            return self._retimed(old, context, edited, "all edits together")
+        except (NotCarried, IsaprofError):
+            return None
+
+    def _retimed(self, old: Estimate, context: Context, edited: Edited, title: str) -> Estimate:
+        assert self.prepared is not None
+        timer, addresses = self.prepared.retimer, self.prepared.addresses
         if timer.recording.data != context.data and _text(timer.recording.co) != _text(context.co):
             return replace(old, why="the waves of the capture ran another code object")
-        cost = timer.steps * (len(timer.variants) + 1)
-        if self.budget is not None and cost > self.budget:
-            return replace(
-                old,
-                why=f"it takes {cost:,} modelled instructions, {self.budget:,} are left "
-                "(--estimate retime takes them)",
-            )
-        if self.budget is not None:
-            self.budget -= cost
-        edited = edited_object(context, product)
-        edit, how = edit_of(edited, timer.recording, self.addresses, execute=self.execute)
-        return _estimate(old, timer.change(edit, title, notes=self.notes), how)
+        if not self._pay(timer.steps):
+            why, self.problem = self.problem, ""
+            return replace(old, why=why)
+        edit, how = edit_of(edited, timer.recording, addresses, execute=self.execute)
+        return _estimate(old, timer.change(edit, title, notes=self.prepared.notes), how)
+
+
+def _differ(a: Instruction, b: Instruction) -> bool:
+    return a.words != b.words and a.target is None
 
 
 def edited_object(context: Context, product: Product) -> Edited:
