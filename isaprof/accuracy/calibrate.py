@@ -4,6 +4,12 @@ Each fitted constant has one component of a wave's life that it rules; it is
 moved until that component's error (a share of what was measured, summed over
 captures) is smallest. Constants
 of the warm stretches are never fitted: their error is what the model is judged by.
+
+Captures of one device differ in the state it was in. The shader clock is known
+from the recording, and the model follows it. Whether the device had the code
+and its translations at hand is not: a first use only adds to the launch, two or
+three times what it takes otherwise. A launch is therefore fitted to the
+captures in the faster state, and the others are named.
 """
 
 from __future__ import annotations
@@ -36,6 +42,10 @@ FITTED: Mapping[str, Component] = {
     "endpgm_after_store": Component.DRAIN,
     "endpgm_idle": Component.DRAIN,
 }
+#: components to which a device that is colder adds, in a way that no capture shows beforehand
+STATE = frozenset({Component.LAUNCH})
+#: how much more than in the fastest capture a component takes before it counts as another state
+STATE_FACTOR = 1.4
 #: factors tried around a constant, coarse first
 _COARSE = (0.0625, 0.125, 0.25, 0.35, 0.5, 0.7, 0.85, 1.15, 1.4, 2.0, 2.8, 4.0, 8.0, 16.0)
 _FINE = (0.9, 0.95, 0.975, 0.99, 1.01, 1.025, 1.05, 1.1)
@@ -46,7 +56,8 @@ _ROUNDS = 2
 class Fit:
     """One constant: built-in and fitted value (cycles), and its component's error before and after.
 
-    Errors are shares of the measured cycles, summed over the captures.
+    Errors are shares of the measured cycles, summed over the captures it was
+    fitted to; ``left_out``: captures in another state of the device.
     """
 
     name: str
@@ -55,6 +66,7 @@ class Fit:
     after: int
     error_before: float
     error_after: float
+    left_out: tuple[str, ...] = ()
 
 
 def calibrate(
@@ -79,14 +91,17 @@ def calibrate(
     facts: dict[str, Fact] = {}
     done = 0
 
-    judges = [Judge(r, replay(r, a)) for _, r, a in captures]
+    first_replays = [replay(r, a) for _, r, a in captures]
+    judges = [Judge(r, replayed) for (_, r, _), replayed in zip(captures, first_replays, strict=True)]
+    apart = other_states([j.ratios(p) for j, p in zip(judges, first_replays, strict=True)])
 
     def errors(trial: Mapping[str, Fact]) -> dict[Component, float]:
         total: dict[Component, float] = {}
-        for judge, (_, recording, addresses) in zip(judges, captures, strict=True):
+        for n, (judge, (_, recording, addresses)) in enumerate(zip(judges, captures, strict=True)):
             result = replay(recording, addresses, calibration=overlay(arch, trial, name))
             for component, error in judge.errors(result).items():
-                total[component] = total.get(component, 0.0) + error
+                if n not in apart.get(component, ()):
+                    total[component] = total.get(component, 0.0) + error
         return total
 
     def fact(key: str, value: int) -> Fact:
@@ -117,7 +132,22 @@ def calibrate(
             int(facts[k].value),
             first.get(FITTED[k], 0.0),
             last.get(FITTED[k], 0.0),
+            tuple(captures[n][0] for n in apart.get(FITTED[k], ())),
         )
         for k in facts
     )
     return overlay(arch, facts, name), facts, fits
+
+
+def other_states(ratios: Sequence[Mapping[Component, float]]) -> dict[Component, tuple[int, ...]]:
+    """Captures (by number) that a component of ``STATE`` shows in another state than the fastest one.
+
+    ``ratios``: measured over modelled cycles by component, one mapping a
+    capture. Ratios are compared, because clock and code differ between captures.
+    """
+    out: dict[Component, tuple[int, ...]] = {}
+    for component in STATE:
+        mine = {n: r[component] for n, r in enumerate(ratios) if r.get(component, 0) > 0}
+        least = min(mine.values(), default=0.0)
+        out[component] = tuple(n for n, r in mine.items() if r > STATE_FACTOR * least)
+    return out

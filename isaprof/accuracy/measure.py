@@ -154,6 +154,13 @@ class Judge:
         self._rows = rows[["wave", "step", "component", "measured"]]
         self._measured = rows.groupby(["wave", "component"])["measured"].sum()
 
+    def ratios(self, replayed: Replayed) -> dict[Component, float]:
+        """Measured over modelled cycles of every component, summed over waves."""
+        rows = _with_gaps(self._rows, replayed)
+        modelled = rows.groupby("component")["modelled"].sum().clip(lower=1)
+        measured = self._measured.groupby(level="component").sum()
+        return {Component(str(c)): float(v) for c, v in (measured / modelled).items()}
+
     def errors(self, replayed: Replayed) -> dict[Component, float]:
         """Absolute error of every component, summed over waves, as a share of what was measured.
 

@@ -68,7 +68,7 @@ def command(
     rows = [
         {
             "constant": f.name, "component": f.component.value, "before": f.before, "after": f.after,
-            "error_before": f.error_before, "error_after": f.error_after,
+            "error_before": f.error_before, "error_after": f.error_after, "left_out": list(f.left_out),
         }
         for f in fits
     ]  # fmt: skip
@@ -76,9 +76,11 @@ def command(
         print(json.dumps({"schema_version": 1, "arch": arch, "table": str(output), "fits": rows}))
         return ExitCode.OK
     for f in fits:
+        used = len(prepared) - len(f.left_out)
+        without = f"; without {', '.join(f.left_out)}: colder" if f.left_out else ""
         print(
             f"{f.name}: {f.before:,} -> {f.after:,} cycles  ({f.component.value}: mean error "
-            f"{f.error_before / len(prepared):.0%} -> {f.error_after / len(prepared):.0%})"
+            f"{f.error_before / used:.0%} -> {f.error_after / used:.0%}{without})"
         )
     print(output)
     return ExitCode.OK
