@@ -10,8 +10,8 @@ from isaprof.attribution import Analysis, analyse
 from isaprof.attribution.detail import Detail
 from isaprof.attribution.matrixpipe import lds_cover
 from isaprof.attribution.static import static_code
-from isaprof.attribution.vgpr_banks import bank_conflict
 from isaprof.isa.decode import decode_lines
+from isaprof.isa.vgpr_banks import bank_conflict
 from isaprof.sim.timing import lds
 from tests.attribution.build import Wave, capture
 

@@ -15,6 +15,7 @@ from itertools import accumulate
 
 from isaprof.arch.table import MatrixRule, ValuRule
 from isaprof.isa.model import Category, Instruction, Listing, Pipe, RegClass, RegSpan
+from isaprof.isa.vgpr_banks import bank_conflict
 from isaprof.sim.timing.calibration import Constants
 from isaprof.sim.timing.scoreboard import RULES, Kind, Slot
 
@@ -94,7 +95,7 @@ def decode(
     forms = []
     behind_wait = False
     for i in listing.instructions:
-        key = (behind_wait, *_form(i)) if i.index in executed else None
+        key = (behind_wait, decoder.bank_extra(i), *_form(i)) if i.index in executed else None
         number = known.setdefault(key, len(known))
         if number == len(decoder.out.kind):
             decoder.behind_wait = behind_wait
@@ -230,6 +231,9 @@ class _Decoder:
             extra = max(1, self._vgpr_dwords(i)) if kind is not Kind.LDS or _is_store(i) else 1
         if kind is Kind.LDS and o.permute[-1]:
             extra = busy = k["bpermute_issue"]
+        # operands that meet in a VGPR bank are read one after the other: execution, not issue, takes longer
+        more_reads = self.bank_extra(i)
+        pipe, latency = pipe + more_reads, latency + more_reads
         o.busy.append(busy)
         o.extra.append(extra)
         o.exec.append(pipe)
@@ -238,6 +242,11 @@ class _Decoder:
         o.alone.append(alone or self.packed.fullmatch(i.base) is not None)
         o.hold.append(hold)
         o.scale.append(scale)
+
+    def bank_extra(self, i: Instruction) -> int:
+        """Cycles that a VGPR bank conflict adds to the execution of ``i``."""
+        found = bank_conflict(i, self.k) if self.queued else None
+        return found.extra or 0 if found is not None else 0
 
     def _vgpr_dwords(self, i: Instruction) -> int:
         return sum(r.count for r in i.reads if r.cls in (RegClass.VGPR, RegClass.AGPR))

@@ -272,3 +272,32 @@ def test_every_architecture_with_a_calibration_has_all_constants() -> None:
         for fact in Constants(get(arch)).calibration.facts.values():
             assert fact.source
             assert fact.confidence in "MABCD"
+
+
+@pytest.mark.parametrize(
+    ("arch", "distinct", "shared", "more"),
+    [
+        # two fragments that start in one bank: 34 instead of 32 cycles (LLVM issue 204254, gfx1151)
+        (
+            "gfx1151",
+            "v_wmma_f32_16x16x16_f16 v[24:31], v[1:8], v[10:17], v[24:31]",
+            "v_wmma_f32_16x16x16_f16 v[24:31], v[0:7], v[10:17], v[24:31]",
+            2,
+        ),
+        # three sources in one bank need another read cycle, two do not
+        ("gfx1100", "v_fma_f32 v9, v0, v4, v1", "v_fma_f32 v9, v0, v4, v8", 1),
+        ("gfx1100", "v_fma_f32 v9, v0, v4, v4", "v_fma_f32 v9, v0, v4, v8", 1),
+    ],
+)
+def test_operands_in_one_vgpr_bank_take_longer_to_execute(
+    arch: str, distinct: str, shared: str, more: int
+) -> None:
+    """Issue runs ahead of execution by the queue; behind it every conflict shows."""
+    n = 32
+    took = []
+    for text in (distinct, shared):
+        program = listing(arch, *[text] * n, "s_endpgm")
+        at = issues(run(program, [[straight(program)]], vgprs=64))
+        assert at[1] - at[0] == 1
+        took.append(at[n - 1] - at[n - 9])
+    assert took[1] - took[0] == 8 * more
