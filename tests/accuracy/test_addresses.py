@@ -30,6 +30,7 @@ def banks(a: Analysis) -> pd.DataFrame:
     return a.detail.conflicts
 
 
+@pytest.mark.slow
 def test_what_the_simulator_knew_is_found_again(samples_dir: Path, tmp_path: Path) -> None:
     """A simulated capture stripped of its addresses gets the same passes, strides and lanes back."""
     sample, out = samples_dir / "gemm_rdna35" / "gemm_rdna35.co", tmp_path / "k.isaprof"
@@ -52,6 +53,7 @@ def test_what_the_simulator_knew_is_found_again(samples_dir: Path, tmp_path: Pat
     assert banks(analyse(filled))["evidence"].iloc[0].startswith("addresses executed in the simulator")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gfx1100", "gfx1200", "gfx950"])
 def test_the_small_gemms_have_no_conflict(data_dir: Path, name: str) -> None:
     cap = recorded(data_dir / "sqtt" / name / "gemm_run0")

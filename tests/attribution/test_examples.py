@@ -14,7 +14,7 @@ import pytest
 from isaprof.attribution import analyse
 from isaprof.attribution.model import CAUSES
 from tests.attribution.build import Wave, capture
-from tests.attribution.invariants import check, check_detail
+from tests.attribution.invariants import check
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "attribution.md"
 
@@ -82,7 +82,6 @@ def test_example(example: Example) -> None:
     cap = capture(example.arch, example.program, [wave])
     a = analyse(cap)
     check(cap, a)
-    check_detail(a)
     s = a.segments[a.segments["cause"] == example.found[1]]
     assert len(s)
     line, _, culprit, cycles = example.found

@@ -154,6 +154,7 @@ def test_the_other_listings_need_no_code_object(imported: Path, capsys: pytest.C
     assert culprits[0]["text"].startswith("buffer_load_dwordx4")
 
 
+@pytest.mark.slow
 def test_the_text_says_the_same(imported: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for by, words in (("loop", "median"), ("kind", "wait vmcnt"), ("gap", "load"), ("in-flight", "waves")):
         capsys.readouterr()
