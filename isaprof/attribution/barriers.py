@@ -46,52 +46,53 @@ def blame_barriers(code: StaticCode, records: Records, segments: Segments) -> Se
     at, unit, leave = at[order], unit[order], leave[order]
     new = np.ones(len(at), np.bool_)
     new[1:] = (np.diff(leave) > _TOGETHER * period) | (np.diff(unit) != 0)
-    own = np.where(segments.r >= 0, records.line[segments.r], -1)
-    line = np.where(segments.culprit >= 0, segments.culprit, own)
-    bounds = np.searchsorted(segments.w, np.arange(len(records.waves) + 1))
-    blame: dict[int, int] = {}
+    blame = np.full(len(records), -2, np.int64)  # -2: no barrier
+    life = _Lives(records, segments)
     for group in np.split(at, np.flatnonzero(new)[1:]):
-        blame.update(_blame_group(group, records, segments, line, bounds))
+        life.blame(group, blame)
     culprit = segments.culprit.copy()
-    for s in np.flatnonzero(segments.cause == CAUSE_CODE[Cause.BARRIER]).tolist():
-        culprit[s] = blame.get(int(segments.r[s]), culprit[s])
+    s = np.flatnonzero((segments.cause == CAUSE_CODE[Cause.BARRIER]) & (segments.r >= 0))
+    s = s[blame[segments.r[s]] > -2]
+    culprit[s] = blame[segments.r[s]]
     return replace(segments, culprit=culprit)
 
 
-def _blame_group(
-    group: NDArray[np.int64],
-    records: Records,
-    segments: Segments,
-    line_of: NDArray[np.int64],
-    bounds: NDArray[np.int64],
-) -> dict[int, int]:
-    """Culprit line of each barrier record of one barrier.
+class _Lives:
+    """What every wave was doing when, by the line that is to blame for it."""
 
-    ``line_of``: culprit (else own) line of each segment; ``bounds``: where the segments of each wave begin.
-    """
-    members = group.tolist()
-    if len({int(records.w[r]) for r in members}) < 2:
-        return dict.fromkeys(members, -1)
-    arrive = {r: int(records.time[r]) for r in members}
-    last = max(members, key=lambda r: arrive[r])
-    w = int(records.w[last])
-    low, high = bounds[w : w + 2].tolist()
-    # segments of a wave follow each other: only those since the first arrival can be to blame
-    first = low + int(np.searchsorted(segments.begin[low:high], min(arrive.values()), side="right")) - 1
-    stop = low + int(np.searchsorted(segments.begin[low:high], arrive[last], side="left"))
-    low, high = max(low, first), max(stop, low)
-    begin = segments.begin[low:high]
-    end = begin + segments.cycles[low:high]
-    line = line_of[low:high]
-    out = {last: int(records.line[last])}
-    for r in members:
-        if r == last:
-            continue
-        cycles = np.minimum(end, arrive[last]) - np.maximum(begin, arrive[r])
-        inside = (cycles > 0) & (line >= 0)
-        if not inside.any():
-            out[r] = int(records.line[r])
-            continue
-        sums = np.bincount(line[inside], weights=cycles[inside])
-        out[r] = int(sums.argmax())
-    return out
+    def __init__(self, records: Records, segments: Segments) -> None:
+        s = segments
+        self.records = records
+        self.begin, self.end = s.begin, s.begin + s.cycles
+        own = records.line[s.r] if len(records) else np.full(len(s.r), -1, np.int64)
+        self.line = np.where(s.culprit >= 0, s.culprit, np.where(s.r >= 0, own, -1))
+        self.first = np.searchsorted(s.w, np.arange(len(records.waves) + 1))
+
+    def blame(self, group: NDArray[np.int64], out: NDArray[np.int64]) -> None:
+        """Write the culprit line of each barrier record of one barrier to ``out``."""
+        rec = self.records
+        wave, arrive, line = rec.w[group], rec.time[group], rec.line[group]
+        out[group] = -1
+        if not (wave != wave[0]).any():
+            return
+        last = int(arrive.argmax())
+        w, until = int(wave[last]), int(arrive[last])
+        low, high = int(self.first[w]), int(self.first[w + 1])
+        # the stretch of its life that somebody waited for
+        to = low + int(np.searchsorted(self.begin[low:high], until))
+        low += int(np.searchsorted(self.end[low:high], arrive.min(), side="right"))
+        begin, end, lines = self.begin[low:to], np.minimum(self.end[low:to], until), self.line[low:to]
+        known = lines >= 0
+        begin, end = begin[known], end[known]
+        names, which = np.unique(lines[known], return_inverse=True)
+        same: dict[int, int] = {}
+        for n, (r, at) in enumerate(zip(group.tolist(), arrive.tolist(), strict=True)):
+            if n == last:
+                out[r] = line[n]
+            else:
+                if at not in same:
+                    cycles = np.maximum(end - np.maximum(begin, at), 0)
+                    sums = np.bincount(which, weights=cycles)
+                    best = int(sums.argmax()) if len(sums) else 0
+                    same[at] = int(names[best]) if len(sums) and sums[best] > 0 else -1
+                out[r] = same[at] if same[at] >= 0 else line[n]

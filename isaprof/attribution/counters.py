@@ -18,10 +18,13 @@ MIT-licensed wait-count analysis of rocprofv3's att-tool):
 
 from __future__ import annotations
 
+import gc
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from isaprof.analysis.waits import Kind, in_order, kind_of
 from isaprof.attribution.model import Cause
@@ -43,8 +46,7 @@ _CAUSE_OF_COUNTER: Mapping[str, Cause] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Op:
+class Op(NamedTuple):
     """One executed operation on a counter: record number, line, what waiting for it is called."""
 
     r: int
@@ -53,8 +55,7 @@ class Op:
     cause: Cause
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(NamedTuple):
     """What one counter of one executed wait had to wait for.
 
     ``culprits``: the operation that ended the wait, or, with ``ordered``
@@ -77,17 +78,23 @@ class Simulated:
     pending: dict[int, tuple[Op, ...]] = field(default_factory=dict)  #: outstanding at the wave's end
 
 
+_IN_ORDER = {kind: in_order(frozenset((kind,))) for kind in Kind}
+
+
 class _Counter:
     """Outstanding operations of one counter of one wave."""
 
-    __slots__ = ("count", "ops")
+    __slots__ = ("count", "kind", "ops")
 
     def __init__(self) -> None:
         self.ops: deque[Op] = deque()
         self.count = 0  # at most so many of ``ops`` are outstanding
+        self.kind: Kind | None = None  # of all ``ops``; None: not the same for all
 
     @property
     def ordered(self) -> bool:
+        if self.kind is not None:
+            return _IN_ORDER[self.kind]
         return in_order(frozenset(op.kind for op in self.ops))
 
     def push(self, op: Op, maximum: int | None) -> Op | None:
@@ -98,6 +105,10 @@ class _Counter:
             if self.ordered:
                 self.ops.popleft()
             self.count -= 1
+        if not self.ops:
+            self.kind = op.kind
+        elif op.kind is not self.kind:
+            self.kind = None
         self.ops.append(op)
         self.count += 1
         return oldest
@@ -112,7 +123,7 @@ class _Counter:
             group = Group(counter, ordered, (done[-1],) if ordered else done, done)
             self.ops.clear()
         elif ordered:
-            done = tuple(self.ops.popleft() for _ in range(self.count - n))
+            done = tuple([self.ops.popleft() for _ in range(self.count - n)])
             group = Group(counter, True, (done[-1],), done)
         else:
             group = Group(counter, False, tuple(self.ops), ())
@@ -131,18 +142,35 @@ def op_cause(ins: Instruction, kind: Kind, counter: str) -> Cause:
 
 def simulate(code: StaticCode, records: Records) -> Simulated:
     """Run the counters of every wave over its records."""
+    # many small objects, none in a cycle: looking for cycles again and again takes longer than the work
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return _simulate(code, records)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _simulate(code: StaticCode, records: Records) -> Simulated:
     maxima: Mapping[str, int] = code.table.get("counter_max", {})
     kinds = {i: k for i, x in enumerate(code.instructions) if (k := kind_of(x)) is not None}
     waits = {i: x.waits for i, x in enumerate(code.instructions) if x.waits}
-    causes = {(i, c): op_cause(code.instructions[i], k, c) for i, k in kinds.items()
-              for c in code.instructions[i].counters}  # fmt: skip
+    raised = {}
+    for i, kind in kinds.items():
+        x = code.instructions[i]
+        raised[i] = [(c, kind, op_cause(x, kind, c), maxima.get(c)) for c in x.counters]
     out = Simulated()
-    line = records.line.tolist()
-    first, last = records.first.tolist(), records.last.tolist()
+    # only records of these lines matter
+    concerned = np.zeros(len(code), np.bool_)
+    concerned[[*waits, *kinds]] = True
+    at = np.flatnonzero(concerned[records.line])
+    line = records.line[at].tolist()
+    first, last = (np.searchsorted(at, x).tolist() for x in (records.first, records.last))
+    numbers = at.tolist()
     for w in range(len(records.waves)):
         counters: dict[str, _Counter] = {}
-        for r in range(first[w], last[w]):
-            i = line[r]
+        for r, i in zip(numbers[first[w] : last[w]], line[first[w] : last[w]], strict=True):
             if i in waits:
                 groups = [
                     g
@@ -151,12 +179,13 @@ def simulate(code: StaticCode, records: Records) -> Simulated:
                 ]
                 if groups:
                     out.waits[r] = tuple(groups)
-            if i in kinds:
-                for counter in code.instructions[i].counters:
-                    c = counters.setdefault(counter, _Counter())
-                    oldest = c.push(Op(r, i, kinds[i], causes[i, counter]), maxima.get(counter))
-                    if oldest is not None:
-                        out.full.setdefault(r, oldest)
+            for counter, kind, cause, maximum in raised.get(i, ()):
+                c = counters.get(counter)
+                if c is None:
+                    c = counters[counter] = _Counter()
+                oldest = c.push(Op(r, i, kind, cause), maximum)
+                if oldest is not None:
+                    out.full.setdefault(r, oldest)
         pending = tuple(op for c in counters.values() for op in c.ops if c.count)
         if pending:
             out.pending[w] = tuple(sorted(pending, key=lambda op: op.r))

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
+from isaprof.attribution.constraints import NEVER
 from isaprof.attribution.model import Cause
 from isaprof.attribution.records import JUMP, NEXT
 from isaprof.attribution.rules import ORDER_RULES, OrderRule
@@ -224,18 +226,25 @@ def offer_register_dependencies(
     cls = code.cls[records.line]
     issue = records.issue
     waited = np.flatnonzero((issue > window) & ((cls & int(Cls.INTERNAL)) == 0) & ~records.is_first)
-    issues, lines = issue.tolist(), records.line.tolist()
-    starts = records.first[records.w[waited]].tolist()
-    begins = window[waited].tolist()
-    for r, start, begin in zip(waited.tolist(), starts, begins, strict=True):
-        line, horizon = lines[r], begin - rules.reach
-        best, ready = None, begin
-        for j in range(r - 1, start - 1, -1):
-            at = issues[j]
-            if at < horizon:
-                break
-            found = rules.pair(lines[j], line)
-            if found is not None and at + found.cycles > ready:
-                best, ready, culprit = found, at + found.cycles, lines[j]
-        if best is not None:
-            out.offer_one(r, ready, best.cause, culprit, best.slack)
+    n, lines = len(code), records.line
+    start, horizon = records.first[records.w[waited]], window[waited] - rules.reach
+    best, ready = np.full(len(waited), -1, np.int64), window[waited]
+    # all of them look one record further back, until theirs were too long ago
+    left, distance = np.arange(len(waited)), 0
+    while len(left):
+        distance += 1
+        j = waited[left] - distance
+        left, j = left[j >= start[left]], j[j >= start[left]]
+        near = issue[j] >= horizon[left]
+        left, j = left[near], j[near]
+        which, pairs = pd.factorize(lines[j] * n + lines[waited[left]])
+        found = [rules.pair(*divmod(pair, n)) for pair in pairs.tolist()]
+        cycles = np.array([NEVER if p is None else p.cycles for p in found], np.int64)
+        until = issue[j] + cycles[which]
+        later = np.flatnonzero(until > ready[left])
+        ready[left[later]], best[left[later]] = until[later], j[later]
+    for at in np.flatnonzero(best >= 0).tolist():
+        r, producer = int(waited[at]), int(lines[best[at]])
+        pair = rules.pair(producer, int(lines[r]))
+        assert pair is not None
+        out.offer_one(r, int(ready[at]), pair.cause, producer, pair.slack)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -48,7 +49,7 @@ class _Collector:
     def __init__(self, n: int) -> None:
         self.n = n
         self._parts: list[tuple[NDArray[np.int64], ...]] = []
-        self._rows: list[tuple[int, int, int, int, int]] = []
+        self._rows = array("q")  # record, until, cause, culprit, ambiguous, one after the other
 
     def add(self, r: NDArray[np.int64], until: NDArray[np.int64], cause: object, culprit: object) -> None:
         """One slice for each of records ``r``."""
@@ -59,7 +60,11 @@ class _Collector:
         ))  # fmt: skip
 
     def add_one(self, r: int, until: int, cause: Cause, culprit: int, ambiguous: bool = False) -> None:
-        self._rows.append((r, until, CAUSE_CODE[cause], culprit, int(ambiguous)))
+        self._rows.extend((r, until, CAUSE_CODE[cause], culprit, ambiguous))
+
+    def add_found(self, r: int, until: int, cause: int, culprit: int) -> None:
+        """As :meth:`add_one`, of a cause by its code."""
+        self._rows.extend((r, until, cause, culprit, 0))
 
     def finish(self) -> Slices:
         rest = np.arange(self.n)
@@ -68,10 +73,23 @@ class _Collector:
         rows = np.array(self._rows, np.int64).reshape(-1, 5)
         columns = [np.concatenate([rows[:, k], *(p[k] for p in self._parts)]) for k in range(5)]
         r, until = columns[0], columns[1]
-        order = np.lexsort((np.arange(len(r)), until, r))
+        order = _by_record(r, until)
         r, until, cause, culprit, ambiguous = (c[order] for c in columns)
         start = np.searchsorted(r, np.arange(self.n + 1), side="left").astype(np.int64)
         return Slices(start, until, cause, culprit, ambiguous != 0)
+
+
+def _by_record(r: NDArray[np.int64], until: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The order by record and time: most records' slices come in time order, only the others are sorted."""
+    order = np.argsort(r, kind="stable")
+    r, until = r[order], until[order]
+    late = r[1:][(r[1:] == r[:-1]) & (until[1:] < until[:-1])]
+    if len(late):
+        mixed = np.zeros(int(r[-1]) + 1, np.bool_)
+        mixed[late] = True
+        at = np.flatnonzero(mixed[r])
+        order[at] = order[at[np.lexsort((until[at], r[at]))]]
+    return order
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,23 +291,23 @@ def _explain_internal(ctx: Context, found: Constraints, wanted: NDArray[np.bool_
     nops = [_nop_cycles(code, i) for i in range(len(code))]
     is_nop, is_barrier = int(Cls.NOP), int(Cls.BARRIER)
     cls = code.cls[records.line]
+    done = LDS_DONE.get(str(code.table.get("issue_model")), 0)
     cold = _fetches(ctx, np.arange(len(records)), issue - ctx.begin)
     r = np.flatnonzero(wanted & (issue > ctx.begin))
-    for k, begin, end, kind, ready in zip(
+    for k, begin, end, kind, ready, line in zip(
         r.tolist(), ctx.begin[r].tolist(), issue[r].tolist(), cls[r].tolist(), found.ready[r].tolist(),
-        strict=True,
+        records.line[r].tolist(), strict=True,
     ):  # fmt: skip
-        line = int(records.line[k])
         blocked = min(ready, end)
         if end - begin <= satisfied and not kind & is_nop and not kind & is_barrier:
             out.add_one(k, end, Cause.ISSUE, -1)
             continue
         groups = ctx.simulated.waits.get(k, ())
         if groups and end - max(blocked, begin) > satisfied:
-            _explain_wait(ctx, k, begin, end, groups, out)
+            _explain_wait(ctx, k, begin, end, groups, out, done)
             continue
         if blocked > begin:
-            out._rows.append((k, blocked, int(found.cause[k]), int(found.culprit[k]), 0))
+            out.add_found(k, blocked, int(found.cause[k]), int(found.culprit[k]))
             begin = blocked
         if kind & is_nop:
             if (cycles := nops[line]) is not None and end - cycles - begin > satisfied:
@@ -313,15 +331,25 @@ def _nop_cycles(code: StaticCode, line: int) -> int | None:
 
 
 def _explain_wait(
-    ctx: Context, r: int, begin: int, end: int, groups: tuple[Group, ...], out: _Collector
+    ctx: Context, r: int, begin: int, end: int, groups: tuple[Group, ...], out: _Collector, done: int
 ) -> None:
     """An unsatisfied counter wait: who may have ended it, and until when.
 
-    With several counters an LDS operation that is surely done (LDS_DONE) is no
-    longer a candidate; what remains undecided is divided equally between the
-    candidates and marked ambiguous.
+    With several counters an LDS operation that is surely ``done`` so many cycles
+    after its issue (LDS_DONE) is no longer a candidate; what remains undecided
+    is divided equally between the candidates and marked ambiguous.
     """
-    done = LDS_DONE.get(str(ctx.code.table.get("issue_model")), 0)
+    if len(groups) == 1 and len(groups[0].culprits) == 1:
+        op = groups[0].culprits[0]  # most waits: the general rule below comes to the same
+        until = end
+        if op.cause is Cause.WAIT_LDS and begin < (surely := int(ctx.issue[op.r]) + done) < end:
+            until = surely
+        if until == end and (extra := ctx.conflicts.get(op.r, 0)):
+            out.add_one(r, max(begin, end - extra), op.cause, op.line)
+            out.add_one(r, end, Cause.LDS_CONFLICT, op.line)
+        else:
+            out.add_one(r, until, op.cause, op.line)
+        return
     issue = ctx.issue
     candidates: dict[int, Op] = {}
     for g in groups:

@@ -119,9 +119,9 @@ def partition(records: Records, ends_wave: NDArray[np.bool_], slot: int) -> Part
     drain_from[ends] = rest_to[rec.last[ends] - 1] if n else drain_from[ends]
     pieces = _assemble(
         (rec.w, r, head, idle_from, stall_from),
-        (rec.w, r, np.full(n, STALL), stall_from, stall_to),
-        (rec.w, r, np.full(n, ISSUE), stall_to, own_to),
-        (rec.w, owner, np.full(n, ISSUE), own_to, rest_to),
+        (rec.w, r, np.broadcast_to(STALL, n), stall_from, stall_to),
+        (rec.w, r, np.broadcast_to(ISSUE, n), stall_to, own_to),
+        (rec.w, owner, np.broadcast_to(ISSUE, n), own_to, rest_to),
         (np.arange(len(waves)), np.full(len(waves), -1), np.full(len(waves), DRAIN), drain_from, waves.end),
     )
     kept_stall = stall_to - stall_from
@@ -155,8 +155,23 @@ def _owner(done: NDArray[np.int64], reach: NDArray[np.int64], first: NDArray[np.
     return np.asarray(np.maximum.accumulate(np.where(sets, np.arange(n), 0)))
 
 
+def in_time(w: NDArray[np.int64], time: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The order by wave and time; what meets keeps its order.
+
+    One stable sort of one key, which is cheap where few sorted stretches lie
+    one behind the other. That the key fits is checked where records are read.
+    """
+    if not len(w):
+        return np.zeros(0, np.int64)
+    low = int(time.min())
+    return np.argsort(w * (int(time.max()) - low + 1) + (time - low), kind="stable")
+
+
 def _assemble(*groups: tuple[NDArray[np.int64], ...]) -> Pieces:
-    w, r, part, begin, end = (np.concatenate(columns) for columns in zip(*groups, strict=True))
-    keep = np.flatnonzero(end > begin)
-    keep = keep[np.lexsort((begin[keep], w[keep]))]
-    return Pieces(w[keep], r[keep], part[keep], begin[keep], end[keep])
+    kept = []
+    for w, r, part, begin, end in groups:
+        some = np.flatnonzero(end > begin)
+        kept.append((w[some], r[some], part[some], begin[some], end[some]))
+    w, r, part, begin, end = (np.concatenate(columns) for columns in zip(*kept, strict=True))
+    order = in_time(w, begin)
+    return Pieces(w[order], r[order], part[order], begin[order], end[order])

@@ -134,7 +134,7 @@ def read_records(capture: Capture) -> Records:
     position = np.full(len(capture.waves) + 1, -1, np.int64)
     position[waves.wave] = np.arange(len(waves))
     w, seq = position[key], _ints(frame, "seq")
-    order = np.lexsort((seq, w))
+    order = np.argsort(w * (int(seq.max(initial=0)) + 1) + seq, kind="stable")
     w, seq = w[order], seq[order]
     line, time = _ints(frame, "line")[order], _ints(frame, "time")[order]
     stall, duration = _ints(frame, "stall")[order], _ints(frame, "duration")[order]

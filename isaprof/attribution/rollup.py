@@ -74,9 +74,21 @@ def _sum_by(keys: list[NDArray[np.int64]], cycles: NDArray[np.int64]) -> list[ND
     """Distinct rows of ``keys`` and the sum of ``cycles`` over each: columns of the result."""
     if not len(cycles):
         return [np.zeros(0, np.int64) for _ in range(len(keys) + 1)]
-    frame = pd.DataFrame({str(i): k for i, k in enumerate(keys)} | {"cycles": cycles})
-    sums = frame.groupby([str(i) for i in range(len(keys))], sort=True, as_index=False)["cycles"].sum()
-    return [sums[c].to_numpy(np.int64) for c in sums.columns]
+    # lines and causes: all of them together are far from filling 64 bits
+    low = [int(k.min()) for k in keys]
+    size = [int(k.max()) - n + 1 for k, n in zip(keys, low, strict=True)]
+    one = np.zeros(len(cycles), np.int64)
+    for k, n, m in zip(keys, low, size, strict=True):
+        one = one * m + (k - n)
+    which, rows = pd.factorize(one)
+    sums = np.zeros(len(rows), np.int64)
+    np.add.at(sums, which, cycles)
+    order = np.argsort(rows)
+    rows, out = rows[order], [sums[order]]
+    for n, m in zip(reversed(low), reversed(size), strict=True):
+        out.append(rows % m + n)
+        rows = rows // m
+    return out[::-1]
 
 
 def _waits(
@@ -105,9 +117,11 @@ def _held(s: Segments) -> NDArray[np.bool_]:
 
 def _category(codes: NDArray[np.int64], names: Sequence[str]) -> pd.Categorical[Any]:
     """A categorical column of the names that occur."""
-    used, position = np.unique(codes, return_inverse=True)
+    used = np.flatnonzero(np.bincount(codes, minlength=len(names)))
+    position = np.zeros(len(names), np.int8)
+    position[used] = np.arange(len(used))
     categories = pd.Index([str(names[i]) for i in used.tolist()], dtype=object)
-    return pd.Categorical.from_codes(position.tolist(), categories)
+    return pd.Categorical.from_codes(position[codes], categories)
 
 
 def _named(columns: list[NDArray[np.int64]], names: list[str]) -> pd.DataFrame:
@@ -137,11 +151,10 @@ def _waves(records: Records, s: Segments) -> pd.DataFrame:
         "begin": waves.begin, "end": waves.end, "cycles": waves.end - waves.begin,
         "instructions": records.last - records.first,
     }  # fmt: skip
-    for code in np.unique(s.cause).tolist():
-        sums = np.zeros(len(waves), np.int64)
-        at = s.cause == code
-        np.add.at(sums, s.w[at], s.cycles[at])
-        data[str(CAUSES[code])] = sums
+    sums = np.zeros((len(CAUSES), len(waves)), np.int64)
+    np.add.at(sums.reshape(-1), s.cause * len(waves) + s.w, s.cycles)
+    for code in np.flatnonzero(np.bincount(s.cause)).tolist():
+        data[str(CAUSES[code])] = sums[code]
     return pd.DataFrame(data)
 
 

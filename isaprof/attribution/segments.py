@@ -9,7 +9,7 @@ import numpy as np
 
 from isaprof.attribution.constraints import CAUSE_CODE
 from isaprof.attribution.model import Cause
-from isaprof.attribution.partition import DRAIN, IDLE, ISSUE, LAUNCH, STALL
+from isaprof.attribution.partition import DRAIN, IDLE, ISSUE, LAUNCH, STALL, in_time
 from isaprof.attribution.records import CONTEXT
 from isaprof.attribution.static import Cls
 
@@ -54,7 +54,7 @@ def make_segments(
     issue = _issue(code, records, p, np.flatnonzero(p.part == ISSUE))
     columns = [np.concatenate(c) for c in zip(cut, plain, issue, strict=True)]
     w, begin = columns[0], columns[3]
-    order = np.lexsort((begin, w))
+    order = in_time(w, begin)
     w, r, part, begin, end, cause, culprit, ambiguous = (c[order] for c in columns)
     return Segments(w, r, part, begin, end - begin, cause, culprit, ambiguous != 0, _lost(tiles, slices))
 
