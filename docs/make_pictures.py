@@ -2,9 +2,10 @@
 
     python docs/make_pictures.py [CAPTURE.isaprof]
 
-Writes docs/img/tui.svg (the terminal view) and docs/img/report.png (the top of
-the HTML report, by headless Chromium). Without a capture the sample GEMM is run
-on the simulator first. Run it again when either view has changed.
+Writes docs/img/tui.svg (the terminal view), docs/img/loops.svg (its panel of
+loops) and docs/img/report.png (the top of the HTML report, by headless
+Chromium). Without a capture the sample GEMM is run on the simulator first. Run
+it again when either view has changed.
 """
 
 from __future__ import annotations
@@ -40,14 +41,15 @@ def isaprof(*args: str) -> None:
     subprocess.run([sys.executable, "-m", "isaprof", *args], check=True)
 
 
-async def terminal(capture: Path) -> str:
-    """The terminal view on its hottest line, as SVG."""
+async def terminal(capture: Path, *keys: str) -> str:
+    """The terminal view after ``keys``, as SVG."""
     import isaprof as api
     from isaprof.tui.app import StallApp
 
     app = StallApp(api.analyse(api.open(capture)))
     async with app.run_test(size=(118, 32)) as pilot:
-        await pilot.press("n")
+        await pilot.press(*keys)
+        app.clear_notifications()
         await pilot.pause()
         svg = app.export_screenshot(title=f"isaprof tui {capture.name}")
     # a picture must not load fonts from elsewhere; the viewer's monospace font does
@@ -73,10 +75,11 @@ def main(argv: list[str]) -> None:
         else:
             capture = work / f"{SAMPLE.stem}.isaprof"
             isaprof("run", str(SAMPLE), "-o", str(capture))
-        (IMAGES / "tui.svg").write_text(asyncio.run(terminal(capture)), encoding="utf-8")
+        for picture, keys in (("tui.svg", ("n", "e")), ("loops.svg", ("l", "down"))):
+            (IMAGES / picture).write_text(asyncio.run(terminal(capture, *keys)), encoding="utf-8")
         isaprof("report", str(capture), "-o", str(work / "report.html"))
         browser(work / "report.html", IMAGES / "report.png", work / "profile")
-    for picture in ("tui.svg", "report.png"):
+    for picture in ("tui.svg", "loops.svg", "report.png"):
         print(IMAGES / picture)
 
 

@@ -19,6 +19,8 @@ from isaprof.tui.sections import Page, Section, Target
 from isaprof.views.grids import Grid
 
 _DIM = Style(dim=True)
+#: rows that a table may have to be shown whole
+_SHORT = 6
 
 
 class GridPanel(ModalScreen[Target | None]):
@@ -43,8 +45,8 @@ class GridPanel(ModalScreen[Target | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="panel grid-panel") as box:
-            more = "Tab: next table · " if len(self.sections) > 1 else ""
-            box.border_subtitle = f"{more}Shift ↑ ↓: text below · Esc closes"
+            more = "Tab: next · " if len(self.sections) > 1 else ""
+            box.border_subtitle = f"{more}Enter: go there · Shift ↑ ↓: text below · Esc"
             yield Static(id="tabs")
             yield Static(id="note")
             yield self.view
@@ -72,7 +74,12 @@ class GridPanel(ModalScreen[Target | None]):
         note.display = page.note is not None
         source = GridSource(page.grid, page.drawing, page.drawn, page.drawn_width)
         self.view.set_source(source, page.grid.empty)
-        self.query_one("#about").display = page.details is not None and bool(page.grid.rows)
+        told, rows = page.details is not None and bool(page.grid.rows), len(page.grid.rows)
+        self.query_one("#about").display = told
+        # a short table leaves the room to the text below it
+        short = told and rows <= _SHORT
+        self.query_one(".grid-panel").set_class(short, "-short")
+        self.view.styles.height = rows + 2 if short else "1fr"
         self._about()
 
     def _tabs(self) -> Text:

@@ -181,10 +181,10 @@ def loop_details(loop: Loop, width: int) -> Text:
             f"  {grouped(loop.steps[0][0])} to {grouped(loop.steps[-1][1] - 1)} cycles/iteration\n", _DIM
         )
     for gap in loop.gaps:
-        entry = Text(f"{'matrix pipe idle':<17}", _DIM)
+        entry = Text().append(f"{'matrix pipe idle':<17}", _DIM)
         entry.append(f"{gap.cycles} ", _KEY).append(gap.cause, Style(color=gap.colour))
         if gap.line >= 0:
-            entry.append(f"  line {gap.line}  {gap.text}", "")
+            entry.append(f"  line {gap.line}  {gap.text}")
         entry.truncate(max(20, width), overflow="ellipsis")
         out.append_text(entry).append("\n")
     out.rstrip()

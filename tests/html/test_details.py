@@ -95,6 +95,7 @@ class TestOneCapture:
         cell = chrome.js("document.querySelector('#row2 .split').textContent")
         assert cell == f"{line['exposed']:,}"
         detail = text(chrome, "#detail")
+        assert f"{line['exposed']:,}" in rows(chrome, ".hot")[0]
         assert selected(chrome) == 2
         for name in one.detail.classes:
             assert f"{name}  {line[name]:,}" in detail or not line[name]

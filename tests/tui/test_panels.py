@@ -179,7 +179,7 @@ def test_time_and_the_life_of_a_wave() -> None:
         await pilot.press("t")
         assert f"{series['in_flight'][0]:.1f}" in shown(app)
         assert "waves in flight ▄▅█" in shown(app)
-        await pilot.press("escape", "u", "shift+tab", "shift+tab", "shift+tab", "shift+tab", "down", "enter")
+        await pilot.press("escape", "u", "tab", "tab", "tab", "down", "enter")
         await pilot.pause()
         assert "life of wave 1" in shown(app)
         assert f"{life['begin'][0]} to {life['end'][0]}" in shown(app)

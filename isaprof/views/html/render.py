@@ -14,7 +14,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from isaprof import __version__
-from isaprof.views.exposure import split
+from isaprof.views.exposure import Split, split
 from isaprof.views.html.charts import stacked, timeline
 from isaprof.views.html.details import details, pair_details, split_payload
 from isaprof.views.html.difference import diff_payload, difference, same_text
@@ -116,7 +116,7 @@ def render(analysis: Analysis, comparison: Comparison | None = None, plotly: str
 
 def _capture(analysis: Analysis, index: int, of: int) -> dict[str, Any]:
     """What the template shows of one capture."""
-    rows = listing(analysis)
+    rows, found = listing(analysis), split(analysis)
     a = analysis
     cards = [
         ("traced waves", grouped(len(a.waves))),
@@ -141,16 +141,16 @@ def _capture(analysis: Analysis, index: int, of: int) -> dict[str, Any]:
         "total": grouped(a.total_cycles),
         "pieces": stacked(a),
         "caveats": remarks(a),
-        "hottest": _hottest(rows),
+        "hottest": _hottest(rows, found),
         "timeline": timeline(a),
         "facts": facts(a.meta),
         "details": details(a, index),
-        "split": split(a),
+        "split": found,
         "listing": rows,
     }
 
 
-def _hottest(rows: Listing) -> list[dict[str, Any]]:
+def _hottest(rows: Listing, found: Split | None) -> list[dict[str, Any]]:
     out = []
     for line in rows.hottest[:HOTTEST]:
         r = rows.rows[line]
@@ -166,6 +166,7 @@ def _hottest(rows: Listing) -> list[dict[str, Any]]:
                 "stall": grouped(r.stall),
                 "idle": grouped(r.idle),
                 "lost": grouped(r.lost),
+                "exposed": "" if found is None else grouped(found.first(line)),
                 "share": percent(r.share),
                 "heat": round(100 * r.heat, 2),
                 "heat_colour": heat_colour(r.heat),
