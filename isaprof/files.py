@@ -48,7 +48,7 @@ def write_new(path: str | PathLike[str], data: bytes, *, force: bool = False) ->
         out.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{out.name[:80]}.", dir=out.parent)
     except OSError as e:
-        raise _cannot_write(out, e) from None
+        raise cannot_write(out, e) from None
     try:
         with os.fdopen(handle, "wb") as f:
             f.write(data)
@@ -64,7 +64,7 @@ def write_new(path: str | PathLike[str], data: bytes, *, force: bool = False) ->
         raise _exists(out) from None
     except OSError as e:
         Path(name).unlink(missing_ok=True)
-        raise _cannot_write(out, e) from None
+        raise cannot_write(out, e) from None
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
@@ -78,15 +78,35 @@ def may_write(path: str | PathLike[str], *, force: bool = False) -> None:
         if stat.S_ISLNK(mode) and force:
             mode = os.stat(out).st_mode
     except FileNotFoundError:
+        try:
+            writable(out)
+        except OSError as e:
+            raise cannot_write(out, e) from None
         return
     except OSError as e:
-        raise _cannot_write(out, e) from None
+        raise cannot_write(out, e) from None
     if stat.S_ISDIR(mode):
         raise UsageError("is a directory", path=out, hint="give a file name with -o")
     if not force:
         raise _exists(out)
     if not stat.S_ISREG(mode):
         raise UsageError("is no file that could be replaced", path=out, hint="give a file name with -o")
+
+
+def writable(path: Path) -> None:
+    """OSError where nothing can be made at ``path``: the nearest folder above that exists is locked."""
+    above = path.absolute().parent
+    while not os.path.lexists(above) and above != above.parent:
+        above = above.parent
+    if not os.access(above, os.W_OK):
+        locked = os.statvfs(above).f_flag & os.ST_RDONLY
+        code = errno.EROFS if locked else errno.EACCES
+        raise OSError(code, os.strerror(code), str(above))
+
+
+def cannot_write(out: Path, e: OSError) -> EnvironmentProblem:
+    """The error for a place that the system does not let be written."""
+    return EnvironmentProblem(f"cannot write there: {e.strerror or e}", path=out, kind="cannot_write")
 
 
 def _link(name: str, out: Path) -> None:
@@ -104,7 +124,3 @@ def _link(name: str, out: Path) -> None:
 
 def _exists(out: Path) -> UsageError:
     return UsageError("already exists", path=out, hint="choose another name with -o, or pass --force")
-
-
-def _cannot_write(out: Path, e: OSError) -> EnvironmentProblem:
-    return EnvironmentProblem(f"cannot write there: {e.strerror or e}", path=out, kind="cannot_write")

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from isaprof.capture import place as place_of_capture
 from isaprof.codeobj.elf import CodeObject
 from isaprof.errors import BadInput, EnvironmentProblem, UsageError
-from isaprof.files import read_bytes, write_new
+from isaprof.files import may_write, read_bytes, write_new
 from isaprof.launch.file import LaunchFile
 from isaprof.parsers.jsonfile import load_json
 from isaprof.parsers.trace_folder import read_bytes as read_trace
@@ -82,3 +83,13 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(EnvironmentProblem, match="No space left"):
         write_new(tmp_path / "a", b"x")
     assert os.listdir(tmp_path) == []
+
+
+def test_a_locked_folder_is_refused_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is computed for minutes to fail at the end; folders that are to be made are looked through."""
+    monkeypatch.setattr("os.access", lambda path, mode: Path(path) != tmp_path)
+    for place in (tmp_path / "x", tmp_path / "new" / "folder" / "x"):
+        with pytest.raises(EnvironmentProblem, match="cannot write there: Permission denied"):
+            may_write(place)
+        with pytest.raises(EnvironmentProblem, match="cannot write the capture: Permission denied"):
+            place_of_capture.may_write(place, force=False)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from isaprof.capture.schema import SCHEMA_NAME
 from isaprof.errors import EnvironmentProblem, UsageError
+from isaprof.files import writable
 
 SUFFIX = ".isaprof"
 
@@ -60,7 +61,7 @@ def _reachable(path: Path) -> None:
     try:
         os.lstat(path)
     except FileNotFoundError:
-        return
+        writable(path)
 
 
 def _strangers(path: Path) -> list[str] | None:

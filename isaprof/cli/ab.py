@@ -62,6 +62,7 @@ def command(
     from isaprof.ab import run, source
     from isaprof.cli.objects import load_plugins, open_object
     from isaprof.cli.progress import Bar
+    from isaprof.files import cannot_write, writable
 
     load_plugins(plugin)
     data, _, origin = open_object(a, target=target, kernel=kernel)
@@ -71,6 +72,10 @@ def command(
     source.refuse_same_text(one, two)
     run.check_launches(one, two, shape, seeds)
     numbers = run.seed_list(one, seeds, seed)
+    try:
+        writable((output or Path(".")) / "A")
+    except OSError as e:
+        raise cannot_write(output or Path("."), e) from None
     with Bar() as bar:
         runs = [
             run.execute(

@@ -120,8 +120,10 @@ def _check_output(output: Path | None, *, dry_run: bool, force: bool) -> None:
         return
     if output.suffix not in (".s", ".co"):
         raise UsageError(f"{output}: the name must end in .s (source) or .co (code object)")
-    if output.exists() and not force and not dry_run:
-        raise UsageError("already exists", path=output, hint="choose another name with -o, or pass --force")
+    if not dry_run:
+        from isaprof.files import may_write
+
+        may_write(output, force=force)
 
 
 def _selector(number: int, is_address: bool, *, assembly: bool) -> Callable[[Finding, Source], bool]:

@@ -43,7 +43,7 @@ def command(
     """Write the code objects inside a program, library, offload bundle or Triton cache to files."""
     from isaprof.codeobj.bundle_select import choose, fitting, stated
     from isaprof.codeobj.source import read_source
-    from isaprof.files import write_new
+    from isaprof.files import cannot_write, write_new
 
     source = read_source(file)
     items: Sequence[Item]
@@ -71,7 +71,7 @@ def command(
         try:
             parent.mkdir(parents=True, exist_ok=True)
         except OSError as e:
-            raise UsageError(f"cannot make the folder: {e.strerror or e}", path=parent) from None
+            raise cannot_write(parent, e) from None
     for item, place in zip(items, places, strict=True):
         write_new(place, item.data(), force=force)
     if as_json:

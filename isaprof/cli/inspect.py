@@ -62,7 +62,7 @@ def command(
 
 def _write(passports: tuple[Passport, ...], folder: Path, *, force: bool) -> list[Path]:
     """One page a kernel; nothing is written when one of them exists already."""
-    from isaprof.files import write_new
+    from isaprof.files import cannot_write, write_new
     from isaprof.views.passport import markdown
 
     if folder.exists() and not folder.is_dir():
@@ -73,7 +73,7 @@ def _write(passports: tuple[Passport, ...], folder: Path, *, force: bool) -> lis
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as e:
-        raise UsageError(f"cannot write there: {e.strerror or e}", path=folder) from None
+        raise cannot_write(folder, e) from None
     for place, passport in zip(places, passports, strict=True):
         write_new(place, markdown(passport).encode(), force=force)
     return places

@@ -21,7 +21,7 @@ from typing import Any
 from isaprof.edit import markdown
 from isaprof.edit.model import SCHEMA_NAME, SCHEMA_VERSION, Settings, Step, read, step_name
 from isaprof.errors import BadInput, EnvironmentProblem, UsageError
-from isaprof.files import write_new
+from isaprof.files import cannot_write, write_new
 
 JSON = "ladder.json"
 MARKDOWN = "ladder.md"
@@ -169,7 +169,7 @@ def new_directory(directory: Path) -> Iterator[Store]:
         directory.parent.mkdir(parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
     except OSError as e:
-        raise UsageError(f"cannot write there: {e.strerror or e}", path=directory) from None
+        raise cannot_write(directory, e) from None
     try:
         yield Store(made)
         mask = os.umask(0)
@@ -185,7 +185,7 @@ def new_directory(directory: Path) -> Iterator[Store]:
                     kind="locked",
                     hint="run the command again to go on from its steps, or give another -o DIR",
                 ) from None
-            raise UsageError(f"cannot write there: {e.strerror or e}", path=directory) from None
+            raise cannot_write(directory, e) from None
     except BaseException:
         shutil.rmtree(made, ignore_errors=True)
         raise
