@@ -113,6 +113,55 @@ def test_a_bank_conflict_that_the_wait_ends_with_is_charged_and_split() -> None:
     assert (row["charged"], row["exposed"], row["hidden"], row["degree"]) == (8, 4, 4, 3.0)
 
 
+# -- cycle by cycle ----------------------------------------------------------------
+#: line of the program below -> cycles its pipe is kept, and whether that is the matrix pipe
+PIPES = {0: (4, False), 1: (8, False), 2: (16, True)}
+STEPS = (
+    "v_add_u32_e32 v1, v2, v3",
+    "v_exp_f32_e32 v4, v5",
+    "v_mfma_f32_16x16x32_bf16 v[8:11], v[12:15], v[16:19], v[8:11]",
+    "s_waitcnt vmcnt(0)",
+)
+records = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4), st.integers(0, 6)), min_size=1, max_size=8)
+lives = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 20), records), min_size=2, max_size=4)
+
+
+@settings(max_examples=25, deadline=None)
+@given(lives)
+def test_the_split_as_counted_cycle_by_cycle(
+    drawn: list[tuple[int, int, list[tuple[int, int, int]]]],
+) -> None:
+    waves = []
+    for slot, (simd, begin, rows) in enumerate(drawn):
+        wave = Wave(begin=4 * begin, simd=simd, slot=slot)
+        for line, idle, stall in rows:
+            wave.add(line, idle=4 * idle, stall=4 * stall, issue=0 if line == 3 else 4)
+        waves.append(wave)
+    cap = capture("gfx950", STEPS, waves)
+    cap._tables["occupancy"] = pd.DataFrame({"se": [0], "time": [0]})
+    high = max(w.now or 0 for w in waves) + 20
+    busy, matrix = np.zeros((len(waves), high), bool), np.zeros((2, high), bool)
+    for n, w in enumerate(waves):
+        for line, time, stall, duration, _ in w.rows:
+            busy[n, time + stall : time + duration] = True
+            cycles, on_matrix = PIPES.get(line or 0, (0, False))
+            (matrix[w.simd] if on_matrix else busy[n])[time + stall : time + stall + cycles] = True
+    expected = np.zeros((len(STEPS), 3), np.int64)
+    for n, w in enumerate(waves):
+        mates = [m for m, o in enumerate(waves) if m != n and o.simd == w.simd]
+        others, before = busy[mates].any(axis=0), w.begin
+        for line, time, stall, duration, _ in w.rows:
+            at = slice(before, time + stall)
+            hidden, covered = others[at].sum(), (matrix[w.simd, at] & ~others[at]).sum()
+            expected[line or 0] += (time + stall - before - hidden - covered, hidden, covered)
+            before = time + duration
+    a = analyse(cap)
+    assert a.detail is not None
+    lines = a.detail.lines
+    assert lines[["exposed", "hidden", "covered"]].to_numpy().tolist() == expected.tolist()
+    assert not lines["unknown"].any()
+
+
 # -- intervals -------------------------------------------------------------------
 stretches = st.lists(
     st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(0, 40), st.integers(0, 12)), max_size=12
