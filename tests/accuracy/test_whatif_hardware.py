@@ -59,9 +59,6 @@ def test_an_instruction_in_front_of_a_long_wait_gains_nothing(
     # the model is not exact on this trace: 0 is no exact answer either
     assert answer["interval"] == {"low": -answer["own_error"], "high": answer["own_error"]}
     assert 0 < answer["own_error"] < 100
-    text = run(capsys, "whatif", path, "--line", drop, "--drop")
-    assert "applied to the 39,093 measured wave cycles: 39,093" in text
-    assert "measured before, modelled change; waves begin as recorded" in text
 
 
 @pytest.mark.slow
@@ -73,6 +70,9 @@ def test_every_gemm_capture(
     hits = capture.insts.groupby("line").size()
     code = capture.code.set_index("line")
     line = next(int(n) for n in hits.index if code.loc[n, "text"].startswith(TRACES[name]))
+    text = run(capsys, "whatif", path, "--line", line, "--drop")
+    assert "measured wave cycles: " in text
+    assert "measured before, modelled change; waves begin as recorded" in text
     for edit in (("--drop",), ("--wait", 1)):
         answer = whatif(capsys, path, "--line", line, *edit)
         assert answer["capture"]["provenance"] == "measured"

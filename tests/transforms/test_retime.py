@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from isaprof import cli
 from isaprof.asm import assemble_file
 from isaprof.codeobj.elf import CodeObject
 from isaprof.transforms.apply import rewrite
-from isaprof.transforms.model import Method
+from isaprof.transforms.model import Estimate, Finding, Method
 from isaprof.transforms.registry import find
 from isaprof.transforms.retime import Timing
 from isaprof.transforms.source import Source
@@ -57,7 +59,9 @@ def timing(subject: Subject) -> Timing:
     return Timing(subject.capture)
 
 
-@pytest.mark.parametrize("name", ["waitcnt_relax/waitcnt_relax", ROTATED])
+@pytest.mark.parametrize(
+    "name", ["waitcnt_relax/waitcnt_relax", pytest.param(ROTATED, marks=pytest.mark.slow)]
+)
 def test_the_interval_contains_what_ab_shows(
     name: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -85,8 +89,13 @@ def test_the_interval_contains_what_ab_shows(
     assert e.saved == -cycles["span"]["difference"] / cycles["span"]["a"]
 
 
-def test_carried_paths_time_like_executed_ones(subject: Subject) -> None:
-    finding = suggest(subject.context).findings[0]
+@pytest.fixture(scope="module")
+def finding(subject: Subject) -> Finding:
+    """Its finding, not re-timed."""
+    return suggest(subject.context).findings[0]
+
+
+def test_carried_paths_time_like_executed_ones(subject: Subject, finding: Finding) -> None:
     both = timing(subject)
     a = both.estimate(subject.context, finding)
     both.execute = False
@@ -116,26 +125,25 @@ def test_edits_that_are_made_together_are_timed_together(folder: Path) -> None:
 class TestBounds:
     """What cannot be timed keeps its bound, with the reason."""
 
-    def why(self, subject: Subject, timing: Timing) -> str:
-        old = suggest(subject.context).findings[0]
-        new = timing.estimate(subject.context, old)
-        assert new == replace(old.estimate, why=new.why)
+    def why(self, subject: Subject, finding: Finding, timing: Timing) -> str:
+        new = timing.estimate(subject.context, finding)
+        assert new == replace(finding.estimate, why=new.why)
         assert new.method is Method.BOUND
         assert new.span is None
         return new.why
 
-    def test_beyond_the_budget(self, subject: Subject) -> None:
+    def test_beyond_the_budget(self, subject: Subject, finding: Finding) -> None:
         few = timing(subject)
         few.budget = 10
-        assert "modelled instructions, 10 are left" in self.why(subject, few)
+        assert "modelled instructions, 10 are left" in self.why(subject, finding, few)
         assert few.budget == 10
         assert few.prepared is None  # nothing was executed for it
         some = timing(subject)
         assert some.prepare() is not None
         some.budget = 10
-        assert "modelled instructions, 10 are left" in self.why(subject, some)
+        assert "modelled instructions, 10 are left" in self.why(subject, finding, some)
 
-    def test_another_object(self, subject: Subject) -> None:
+    def test_another_object(self, subject: Subject, finding: Finding) -> None:
         one = timing(subject)
         prepared = one.prepare()
         assert prepared is not None
@@ -143,11 +151,21 @@ class TestBounds:
         prepared.retimer.recording = replace(
             prepared.retimer.recording, data=data, co=CodeObject.from_bytes(data)
         )
-        assert self.why(subject, one) == "the waves of the capture ran another code object"
+        assert self.why(subject, finding, one) == "the waves of the capture ran another code object"
 
 
-def test_without_a_capture_nothing_is_claimed(subject: Subject) -> None:
-    context = replace(subject.context, analysis=None)
-    for transform in ("waitcnt-relax", "swp-global-prefetch"):
-        for f in find(transform).detect(context):
-            assert timing(subject).estimate(context, f) == f.estimate
+def test_without_a_capture_nothing_is_claimed(subject: Subject, finding: Finding) -> None:
+    unknown = Estimate(None, None, None, None, "no capture")
+    asked = timing(subject)
+    assert asked.estimate(subject.context, replace(finding, estimate=unknown)) == unknown
+    assert asked.prepared is None
+
+
+@pytest.mark.slow
+def test_every_sample() -> None:
+    """Every finding on every sample: ab's result is in the interval (exit 1 where one is not)."""
+    script = SAMPLES / "estimates.py"
+    done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, check=False)
+    assert "outside its interval" not in done.stdout, done.stdout
+    assert not done.stderr
+    assert "swp-global-prefetch" in done.stdout
