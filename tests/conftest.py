@@ -5,9 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
+
+from tests import remembered_tools
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -36,3 +41,31 @@ def _no_terminal_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables are laid out as in a pipe: pytest-xdist exports an 80 x 24 terminal to its workers."""
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.delenv("LINES", raising=False)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_command_line() -> Iterator[None]:
+    """Typer reads the signatures of all verbs (0.1 s) once, not at every ``cli.main`` of a test.
+
+    A test that puts a verb of its own into the table gets a command line of its own.
+    """
+    from isaprof.cli import app
+
+    built: dict[tuple[tuple[str, Any], ...], Any] = {}
+
+    def build(verbs: Mapping[str, str], load: Callable[[str], ModuleType]) -> Any:
+        key = tuple((verb, load(module).command) for verb, module in verbs.items())
+        if key not in built:
+            built[key] = original(verbs, load)
+        return built[key]
+
+    original = app.build
+    app.build = build
+    yield
+    app.build = original
+
+
+@pytest.fixture(autouse=True)
+def _tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Packages that test how tools are started replace this."""
+    remembered_tools.install(monkeypatch)

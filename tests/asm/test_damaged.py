@@ -47,15 +47,15 @@ places = st.sampled_from(
 )
 
 
-@given(
-    places,
-    st.lists(
-        st.tuples(st.integers(0, 1 << 16), st.sampled_from([1, 2, 4, 8]), st.sampled_from(VALUES)),
-        min_size=1,
-        max_size=4,
-    ),
+edits = st.lists(
+    st.tuples(st.integers(0, 1 << 16), st.sampled_from([1, 2, 4, 8]), st.sampled_from(VALUES)),
+    min_size=1,
+    max_size=4,
 )
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@given(places, edits)
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_mutations(place: str, edits: list[tuple[int, int, int]]) -> None:
     data = bytearray(base())
     sections = {s.name: s for s in read_tables(base()).sections}
@@ -67,6 +67,13 @@ def test_mutations(place: str, edits: list[tuple[int, int, int]]) -> None:
         i = first + at % (end - first)
         data[i : i + width] = (value & ((1 << 8 * width) - 1)).to_bytes(width, "little")
     survives(bytes(data[: len(base())]))
+
+
+@pytest.mark.slow
+@given(places, edits)
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_many_mutations(place: str, edits: list[tuple[int, int, int]]) -> None:
+    test_mutations.hypothesis.inner_test(place, edits)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99])

@@ -82,10 +82,15 @@ def only_the_nop(diff: ObjectDiff) -> None:
     assert diff.rows_b[new][2] == "s_nop 0"
 
 
-@pytest.mark.parametrize("arch", [t for t in TARGETS if t != "gfx1250"])
-def test_everywhere_in_an_own_object(arch: str) -> None:
+@pytest.mark.parametrize(
+    ("arch", "step"),
+    [
+        *((t, 1 if t == "gfx942" else 4) for t in TARGETS if t != "gfx1250"),
+        pytest.param("gfx1200", 1, marks=pytest.mark.slow),
+    ],
+)
+def test_everywhere_in_an_own_object(arch: str, step: int) -> None:
     lines = disassemble_object(own(arch)).text.split("\n")
-    step = 1 if arch in ("gfx942", "gfx1200") else 4
     for at in range(0, len(code_lines(lines)), step):
         diff, made = inserted(own(arch), at)
         only_the_nop(diff)
@@ -96,13 +101,24 @@ def test_everywhere_in_an_own_object(arch: str) -> None:
 
 @given(st.sampled_from(OBJECTS), st.integers(0, 1 << 20))
 @settings(
-    max_examples=25,
+    max_examples=8,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_in_real_objects(data_dir: Path, name: str, at: int) -> None:
     arch = "gfx1100" if name.endswith("kernel0.co") else None
     only_the_nop(inserted((data_dir / name).read_bytes(), at, arch)[0])
+
+
+@pytest.mark.slow
+@given(st.sampled_from(OBJECTS), st.integers(0, 1 << 20))
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+def test_many_places_in_real_objects(data_dir: Path, name: str, at: int) -> None:
+    test_in_real_objects.hypothesis.inner_test(data_dir, name, at)
 
 
 def test_changes_that_are_more_than_a_line() -> None:

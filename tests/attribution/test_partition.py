@@ -65,7 +65,7 @@ def captures(draw: st.DrawFn, *, tidy: bool):
     return capture(arch, program, waves)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(captures(tidy=True))
 def test_tidy_records_keep_amds_stall_and_idle(cap) -> None:
     analysis = analyse(cap)
@@ -76,10 +76,18 @@ def test_tidy_records_keep_amds_stall_and_idle(cap) -> None:
         assert [sums.get(i, 0) for i in analysis.lines["line"]] == analysis.lines[column].tolist()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(captures(tidy=False))
 def test_any_records_are_conserved(cap) -> None:
     check(cap, analyse(cap))
+
+
+@pytest.mark.slow
+@settings(max_examples=300, deadline=None)
+@given(captures(tidy=True), captures(tidy=False))
+def test_many_records(tidy, loose) -> None:
+    test_tidy_records_keep_amds_stall_and_idle.hypothesis.inner_test(tidy)
+    test_any_records_are_conserved.hypothesis.inner_test(loose)
 
 
 @settings(max_examples=12, deadline=None)

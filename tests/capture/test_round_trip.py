@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -59,7 +60,7 @@ def captures(draw: st.DrawFn) -> dict[str, pd.DataFrame]:
     return frames
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(frames=captures())
 def test_what_is_written_is_read(frames: dict[str, pd.DataFrame], tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "a", ignore_errors=True)
@@ -70,3 +71,10 @@ def test_what_is_written_is_read(frames: dict[str, pd.DataFrame], tmp_path: Path
         for column in frame:
             expected = [None if pd.isna(v) else v for v in frame[column]]
             assert [None if pd.isna(v) else v for v in stored[column]] == expected, (name, column)
+
+
+@pytest.mark.slow
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(frames=captures())
+def test_many_captures(frames: dict[str, pd.DataFrame], tmp_path: Path) -> None:
+    test_what_is_written_is_read.hypothesis.inner_test(frames, tmp_path)

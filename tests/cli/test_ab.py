@@ -20,7 +20,6 @@ SHAPE = ["--shape", "256", "--seeds", "2"]
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(cli.VERBS, "ab", "isaprof.cli.ab")
     k.write(tmp_path, a=k.BODY, slow=k.SLOW, wrong=k.WRONG, early=k.EARLY, wild=k.WILD)
 
 

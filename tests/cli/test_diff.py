@@ -11,11 +11,6 @@ from isaprof import cli
 from tests.asm.objects import build, source
 
 
-@pytest.fixture(autouse=True)
-def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(cli.VERBS, "diff", "isaprof.cli.diff")
-
-
 def run(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str]:
     with pytest.raises(SystemExit) as e:
         cli.main(["diff", *args])

@@ -25,7 +25,6 @@ SHAPE = ["--shape", "256", "--seeds", "1"]
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(cli.VERBS, "edit", "isaprof.cli.edit")
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.delenv("EDITOR", raising=False)
     k.write(tmp_path, a=k.SLOW)

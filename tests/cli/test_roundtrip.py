@@ -17,11 +17,6 @@ from isaprof.cli.roundtrip_report import quick
 from tests.asm.objects import build, source
 
 
-@pytest.fixture(autouse=True)
-def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(cli.VERBS, "roundtrip", "isaprof.cli.roundtrip")
-
-
 def run(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
     with pytest.raises(SystemExit) as e:
         cli.main(["roundtrip", *args])

@@ -77,6 +77,7 @@ store = st.builds(
     st.integers(0, SLOTS - 1).map(lambda i: 256 * i),
 )
 wait = st.just("	s_waitcnt vmcnt(0)")
+INPUTS = st.lists(st.integers(1, 1 << 20), min_size=SLOTS, max_size=SLOTS)
 
 
 @st.composite
@@ -119,8 +120,8 @@ def source(body: str) -> Source:
     return Source.of((HEAD + PROLOGUE + body + TAIL).format(arch="gfx942", extra=EXTRA))
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(programs(), st.lists(st.integers(1, 1 << 20), min_size=SLOTS, max_size=SLOTS))
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(programs(), INPUTS)
 def test_an_accepted_edit_changes_no_result(body: str, inputs: list[int]) -> None:
     before = source(body)
     for transform in discover().values():
@@ -136,6 +137,13 @@ def test_an_accepted_edit_changes_no_result(body: str, inputs: list[int]) -> Non
         if not Context.of(before.data).waits.conflicts():
             late = [late_loads.run(s.listing, inputs, SLOTS) for s in (before, result.after)]
             assert late[0] == late[1]
+
+
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(programs(), INPUTS)
+def test_many_accepted_edits(body: str, inputs: list[int]) -> None:
+    test_an_accepted_edit_changes_no_result.hypothesis.inner_test(body, inputs)
 
 
 @st.composite
@@ -173,7 +181,7 @@ def loops(draw: st.DrawFn) -> str:
 
 @pytest.mark.slow
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(loops(), st.booleans(), st.lists(st.integers(1, 1 << 20), min_size=SLOTS, max_size=SLOTS))
+@given(loops(), st.booleans(), INPUTS)
 def test_a_rotated_loop_changes_no_result(body: str, rename: bool, inputs: list[int]) -> None:
     before = source(body)
     context = Context.of(before.data)

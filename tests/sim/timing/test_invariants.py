@@ -87,7 +87,7 @@ def _event(draw: st.DrawFn, program: Listing, line: int) -> MemEvent | None:
     return make([start + stride * n for n in range(draw(st.integers(1, 32)))], mem.bytes, store=mem.store)
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(launches())
 def test_records_obey_time(launch: tuple[Listing, list[list[WaveTrace]], dict[str, Any]]) -> None:
     program, groups, more = launch
@@ -142,7 +142,7 @@ def _slots_are_not_shared(waves: pd.DataFrame) -> None:
         assert (mine.begin.to_numpy()[1:] >= mine.end.to_numpy()[:-1]).all()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(launches())
 def test_both_loops_give_the_same_records(
     launch: tuple[Listing, list[list[WaveTrace]], dict[str, Any]],
@@ -178,7 +178,7 @@ def test_the_loop_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (library() is None) == compiler_missing()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(launches())
 def test_no_wait_ends_before_what_it_waits_for(
     launch: tuple[Listing, list[list[WaveTrace]], dict[str, Any]],
@@ -197,3 +197,12 @@ def test_no_wait_ends_before_what_it_waits_for(
                 last = r.time + r.stall
             elif last is not None and any(c in names and n == 0 for c, n in i.waits):
                 assert r.time + r.duration >= last + shortest
+
+
+@pytest.mark.slow
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(launches())
+def test_many_launches(launch: tuple[Listing, list[list[WaveTrace]], dict[str, Any]]) -> None:
+    test_records_obey_time.hypothesis.inner_test(launch)
+    test_both_loops_give_the_same_records.hypothesis.inner_test(launch)
+    test_no_wait_ends_before_what_it_waits_for.hypothesis.inner_test(launch)
