@@ -13,13 +13,14 @@ from isaprof.views.grids import Cell, Grid
 #: cells that the text column should have before all others may stand still
 _TEXT = 24
 
-Drawing = Callable[[int], list[Segment]]
+Drawing = Callable[[int, int], list[Segment]]
 
 
 class GridSource:
     """Rows of one :class:`Grid`; its text column comes last, as in the listing.
 
-    ``drawing``: segments behind the cells of a row, under the title ``drawn``.
+    ``drawing``: segments behind the cells of a row for a view of some width, under the title
+    ``drawn``; ``drawn_width`` is the least it needs.
     """
 
     sorts: Sequence[str] = ("program",)
@@ -80,7 +81,7 @@ class GridSource:
     def text(self, ref: int, width: int) -> list[Segment]:
         row = self.grid.rows[ref]
         out = [self._cell(i, row[i]) for i in self._order[self._still(width) :]]
-        return [*out, *(self.drawing(ref) if self.drawing else ())]
+        return [*out, *(self.drawing(ref, width) if self.drawing else ())]
 
     def plain(self, ref: int) -> str:
         return " ".join(c.text for c in self.grid.rows[ref])

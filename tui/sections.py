@@ -31,6 +31,8 @@ _OTHER = (Style(color="#e0665c", bold=True), Style(color="#4cb782", bold=True))
 _SPREAD = Style(color="#e8b23c")
 #: cells of the stacked bar of a step of time
 _STACK = 24
+#: cells that the figures and the names of the largest causes take beside it
+_BESIDE = 84
 
 
 class Side(NamedTuple):
@@ -56,7 +58,7 @@ class Page:
     grid: Grid
     targets: tuple[Target | None, ...] = ()
     details: Callable[[int, int], Text] | None = None
-    drawing: Callable[[int], list[Segment]] | None = None
+    drawing: Callable[[int, int], list[Segment]] | None = None
     drawn: str = ""
     drawn_width: int = 0
     note: Text | None = None
@@ -302,8 +304,8 @@ def _time_page(
     steps: Sequence[Step],
     note: Text | None,
 ) -> Page:
-    def drawing(row: int) -> list[Segment]:
-        out = cause_strip(steps[row].causes, _STACK)
+    def drawing(row: int, width: int) -> list[Segment]:
+        out = cause_strip(steps[row].causes, max(_STACK, width - _BESIDE))
         for cause, n in steps[row].largest[:2]:
             share = n / (sum(c for _, c in steps[row].causes) or 1)
             look = cause_look(cause)

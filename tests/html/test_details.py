@@ -161,6 +161,14 @@ class TestTwoCaptures:
         exposed = [int(x.detail.by("category")["exposed"].sum()) / 2 for x in (pair.a, pair.b)]
         assert rows(chrome, "#exposure-AB .grid")[0][1:3] == [f"{x:,.1f}" for x in exposed]
 
+    def test_a_row_of_both_names_the_split_of_each(self, chrome, pair_page, pair) -> None:
+        chrome.open(pair_page)
+        chrome.js("location.hash = '#A2'")
+        chrome.settle()
+        for analysis in (pair.a, pair.b):
+            of = analysis.detail.lines.set_index("text").loc[PROGRAM[2], "exposed"]
+            assert f"exposed{of:,}" in text(chrome, "#detail")
+
     def test_each_side_says_what_it_is(self, chrome, pair_page, pair) -> None:
         chrome.open(pair_page)
         assert "A measured, B modelled" in text(chrome, "#loops-AB caption")

@@ -87,3 +87,28 @@ def test_details_have_the_encoding(capture):
             assert f"encoding {words}" in str(app.query_one("#detail-text").visual)
 
     asyncio.run(main())
+
+
+def test_panels_of_a_real_trace(capture):
+    """What the panels show of a hardware trace is what its analysis says, and says that it is measured."""
+    import asyncio
+
+    import isaprof
+    from isaprof.attribution import analyse
+    from isaprof.tui.app import StallApp
+
+    a = analyse(isaprof.open(capture))
+    assert a.detail is not None
+    skeleton = str(a.detail.loops["skeleton"][0])
+    evidence = str(a.detail.conflicts["evidence"][0])
+
+    async def main() -> None:
+        app = StallApp(a)
+        async with app.run_test(size=(200, 60)) as pilot:
+            for key, selector, text in (("l", "#about-text", skeleton), ("x", "#note", evidence)):
+                await pilot.press(key)
+                assert text in str(app.screen.query_one(selector).visual)
+                assert "(measured)" in str(app.screen.query_one(".grid-panel").border_title)
+                await pilot.press("escape")
+
+    asyncio.run(main())

@@ -268,6 +268,7 @@
           }
           const dl = el("dl");
           for (const k of ["hits", "latency", "stall", "idle", "issue"]) dl.append(el("dt", "", k), el("dd", "", group(c[k][n])));
+          (c.parts.get(n) || []).forEach((x, k) => x && dl.append(el("dt", "", c.split.names[k][0]), el("dd", "", group(x))));
           if (name(c, n)) dl.append(el("dt", "", "cause"), el("dd", "", name(c, n)));
           out.push(el("code", "", c.text[n]), dl);
         });
