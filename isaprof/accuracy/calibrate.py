@@ -95,9 +95,12 @@ def calibrate(
     judges = [Judge(r, replayed) for (_, r, _), replayed in zip(captures, first_replays, strict=True)]
     apart = other_states([j.ratios(p) for j, p in zip(judges, first_replays, strict=True)])
 
-    def errors(trial: Mapping[str, Fact]) -> dict[Component, float]:
+    def errors(trial: Mapping[str, Fact], wanted: Component | None = None) -> dict[Component, float]:
+        """Summed over captures; with ``wanted``, those that say nothing about it are not replayed."""
         total: dict[Component, float] = {}
         for n, (judge, (_, recording, addresses)) in enumerate(zip(judges, captures, strict=True)):
+            if wanted is not None and (wanted not in judge.components or n in apart.get(wanted, ())):
+                continue
             result = replay(recording, addresses, calibration=overlay(arch, trial, name))
             for component, error in judge.errors(result).items():
                 if n not in apart.get(component, ()):
@@ -113,10 +116,10 @@ def calibrate(
         for key in keys:
             component = FITTED[key]
             best = int(facts[key].value if key in facts else start[key])
-            least = errors(facts).get(component, 0.0)
+            least = errors(facts, component).get(component, 0.0)
             for factors in (_COARSE, _FINE):
                 for value in sorted({max(1, round(best * f)) for f in factors}):
-                    error = errors({**facts, key: fact(key, value)}).get(component, 0.0)
+                    error = errors({**facts, key: fact(key, value)}, component).get(component, 0.0)
                     if error < least:
                         best, least = value, error
                         facts[key] = fact(key, value)

@@ -153,6 +153,7 @@ class Judge:
         rows = _rows(recording, first, analyse(recording.capture), analyse(as_capture(recording, first)))
         self._rows = rows[["wave", "step", "component", "measured"]]
         self._measured = rows.groupby(["wave", "component"])["measured"].sum()
+        self.components = frozenset(Component(str(c)) for c in rows["component"].unique())
 
     def ratios(self, replayed: Replayed) -> dict[Component, float]:
         """Measured over modelled cycles of every component, summed over waves."""

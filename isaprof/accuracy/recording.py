@@ -104,22 +104,26 @@ class Recording:
     def clock_mhz(self) -> float | None:
         """Shader clock of the recording, None where the trace has too few marks of real time to tell.
 
-        The marks pair the shader clock with a constant one (``realtime_hz``, usually 100 MHz) that moves
-        in steps of 8; the engine with the longest span decides.
+        The marks pair the shader clock with a constant one (``realtime_hz``, usually 100 MHz), which is
+        read in steps of 8: the slope through all marks of the engine with the longest span.
         """
         if not self.capture.has("events"):
             return None
+        import numpy as np
+
         events = self.capture.table("events")
         marks = events[(events["kind"] == "realtime") & events["value"].notna()]
-        spans = []
+        best, clock = _CLOCK_TICKS, 0.0
         for _, rows in marks.groupby("se", dropna=False):
-            time, value = rows["time"].astype("int64"), rows["value"].astype("int64")
-            spans.append((int(value.max() - value.min()), int(time.max() - time.min())))
-        ticks, cycles = max(spans, default=(0, 0))
-        if ticks < _CLOCK_TICKS:
-            return None
-        hz = float(self.capture.meta.get("realtime_hz") or 100e6)
-        clock = cycles / ticks * hz / 1e6
+            time, value = (rows[c].to_numpy(dtype="int64") for c in ("time", "value"))
+            span = int(value.max() - value.min())
+            if span >= best and time.max() > time.min():
+                # the reading of the constant clock is what is uncertain
+                per_cycle = np.polyfit(
+                    (time - time.min()).astype(float), (value - value.min()).astype(float), 1
+                )[0]
+                hz = float(self.capture.meta.get("realtime_hz") or 100e6)
+                best, clock = span, hz / 1e6 / per_cycle if per_cycle > 0 else 0.0
         return clock if _CLOCKS[0] <= clock <= _CLOCKS[1] else None
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 #: changes whenever records of the same input change
-MODEL_VERSION = 1
+MODEL_VERSION = 2
 
 
 @dataclass(slots=True)
