@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isaprof.attribution.display import histogram, most_exposed
 
 
+@settings(max_examples=30)
 @given(st.lists(st.integers(0, 10**9), max_size=50), st.integers(1, 24))
 def test_every_value_is_in_its_bin(values: list[int], bins: int) -> None:
     out = histogram(np.array(values, dtype=np.int64), bins)

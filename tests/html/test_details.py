@@ -176,6 +176,18 @@ class TestTwoCaptures:
         assert "measured" in text(chrome, "#loops-A caption")
         assert "modelled" in text(chrome, "#loops-B caption")
 
+    def test_long_skeletons_are_lines_instead_of_a_table(self, chrome, page) -> None:
+        unrolled = ("ds_read_b128 v[4:7], v1", "s_waitcnt lgkmcnt(0)") * 200
+        sides = [
+            analyse(
+                capture("gfx950", (*unrolled, *more, "s_endpgm"), [Wave().straight(range(401 + len(more)))])
+            )
+            for more in ((), ("s_barrier",))
+        ]
+        chrome.open(page(sides[0], compare(*sides)))
+        lines = chrome.js("[...document.querySelectorAll('#loops-AB .skeleton')].map(p => p.textContent)")
+        assert lines == ["A " + "R1 w " * 199 + "R1 w", "B " + "R1 w " * 199 + "R1 w B"]
+
     def test_sums_only_have_no_pair(self, page, pair, synthetic) -> None:
         a, b = synthetic.variant(20, 2)
         assert 'id="loops-AB"' not in page(a, synthetic.comparison(a, b)).read_text()

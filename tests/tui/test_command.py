@@ -89,6 +89,7 @@ def test_details_have_the_encoding(capture):
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_panels_of_a_real_trace(capture):
     """What the panels show of a hardware trace is what its analysis says, and says that it is measured."""
     import asyncio

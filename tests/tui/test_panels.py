@@ -189,7 +189,7 @@ def test_time_and_the_life_of_a_wave() -> None:
     drive(StallApp(a), steps, (110, 40))
 
 
-@pytest.mark.parametrize("size", [(40, 10), (200, 60)])
+@pytest.mark.parametrize("size", [(40, 10), pytest.param((200, 60), marks=pytest.mark.slow)])
 def test_every_panel_at_every_size(size) -> None:
     async def steps(app, pilot):
         for key in KEYS_OF_PANELS:
@@ -213,7 +213,7 @@ def without_loops() -> Analysis:
     return analyse(capture("gfx1151", ("s_nop 0", "s_endpgm"), [Wave().straight((0, 1))]))
 
 
-@pytest.mark.parametrize("make", [without_waves, without_loops])
+@pytest.mark.parametrize("make", [pytest.param(without_waves, marks=pytest.mark.slow), without_loops])
 def test_captures_without_loops_banks_or_waves(make) -> None:
     async def steps(app, pilot):
         await pilot.press("e", "E", "n")
