@@ -10,10 +10,11 @@ import pandas as pd
 
 from isaprof.attribution.exposure import SPLIT, is_wait
 from isaprof.attribution.intervals import Axis, union
+from isaprof.attribution.kinds import kinds
 from isaprof.attribution.matrixpipe import MatrixPipe, lds_cover, matrix_pipe
 from isaprof.attribution.model import CAUSES
 from isaprof.attribution.overlay import under
-from isaprof.attribution.partition import ISSUE, LAUNCH
+from isaprof.attribution.partition import ISSUE, LAUNCH, STALL
 from isaprof.attribution.regions import Region
 from isaprof.attribution.skeleton import skeleton
 from isaprof.attribution.static import Cls
@@ -60,6 +61,7 @@ class _Given:
     axis: Axis
     cover: Ints
     executed: Ints  #: hits of each line
+    kinds: tuple[str, ...]  #: kind of instruction of each line
 
 
 def analyse_loops(
@@ -76,6 +78,7 @@ def analyse_loops(
     given = _Given(
         code, records, s, exposure, matrix_pipe(code, records), records.waves.unit(simd=True), axis,
         lds_cover(code, wave_size), np.bincount(records.line, minlength=len(code)).astype(np.int64),
+        tuple(kinds(code)),
     )  # fmt: skip
     rows: list[dict[str, Any]] = []
     iterations: list[pd.DataFrame] = []
@@ -139,7 +142,8 @@ def _one(
         "iterations_min": int(count.min(initial=count.sum())), "iterations_max": int(count.max(initial=0)),
         **_distribution(per_iteration["t_iter"].to_numpy(np.int64)), **split,
         "share": cycles / total if total else 0.0,
-        **_waits(g, member), **_matrix(g, member, inside, run, cycles, iterations),
+        **_waits(g, member), "stalls": _stalls(g, member),
+        **_matrix(g, member, inside, run, cycles, iterations),
         "skeleton": skeleton(g.code.instructions, loop, regions.loops, (g.executed > 0).tolist()),
     }  # fmt: skip
     return row, per_iteration, _idle_pipe(g, loop, member)
@@ -196,6 +200,17 @@ def _waits(g: _Given, member: NDArray[np.bool_]) -> dict[str, int]:
         "issue": int(g.segments.cycles[inside & ~is_wait(g.segments)].sum()),
         **{name: int(getattr(e, name)[inside].sum()) for name in SPLIT},
     }
+
+
+def _stalls(g: _Given, member: NDArray[np.bool_]) -> dict[str, int]:
+    """Kind of instruction -> stall cycles of those of the loop, most first."""
+    s = g.segments
+    inside = _segments_inside(g, member) & (s.part == STALL)
+    by_line = np.bincount(g.records.line[s.r[inside]], s.cycles[inside], minlength=len(g.kinds))
+    sums: dict[str, int] = {}
+    for line in np.flatnonzero(by_line).tolist():
+        sums[g.kinds[line]] = sums.get(g.kinds[line], 0) + int(by_line[line])
+    return dict(sorted(sums.items(), key=lambda x: -x[1]))
 
 
 def _matrix(

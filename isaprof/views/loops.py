@@ -105,6 +105,9 @@ def facts(row: Mapping[str, Any], names: Sequence[str]) -> Iterator[tuple[str, s
         )  # fmt: skip
     waits = ", ".join(f"{n} {grouped(int(row[n]))}" for n in names if n in row)
     yield "waits", f"{waits}; issue {grouped(int(row['issue']))}"
+    if row["stalls"] and row["cycles"]:
+        shares = (f"{kind} {percentage(n / int(row['cycles']))}" for kind, n in row["stalls"].items())
+        yield "stalls", ", ".join(shares)
     if known(row["matrix_ops"]):
         yield (
             "matrix pipe", f"busy {percentage(float(row['matrix_efficiency']))} of its SIMDs' time: "

@@ -113,6 +113,8 @@ def test_iterations_and_the_matrix_pipe(imported: Path, capsys: pytest.CaptureFi
         loop["exposed"] + loop["hidden"] + loop["covered"] + loop["unknown"] + loop["issue"] == loop["cycles"]
     )
     assert loop["unknown"] == 0
+    stalls = {"wait vmcnt": sum(LOADS) * 4, "load": 60 * 20, "wait lgkmcnt": 52 * 20, "barrier": 40 * 20}
+    assert loop["stalls"] == {**stalls, "VALU": 32 * 20, "s_nop/s_sleep": 16 * 20}
     assert kernel["loop"] == -1
 
 

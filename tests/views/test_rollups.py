@@ -87,6 +87,7 @@ def test_a_loop_in_words() -> None:
         f"median {loop['t_iter_median']:,.0f}, p90 {loop['t_iter_p90']:,.0f}",
         f"exposed {loop['exposed']:,}, hidden {loop['hidden']:,}, covered {loop['covered']:,}",
         f"busy {100 * loop['matrix_efficiency']:.1f}% of its SIMDs' time: 20 instructions, 640 cycles",
+        f"stalls            wait vmcnt {100 * loop['stalls']['wait vmcnt'] / loop['cycles']:.1f}%, load ",
         "skeleton          R1 w M1 G1 w B",
     ):
         assert words in text
