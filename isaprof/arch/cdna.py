@@ -62,6 +62,8 @@ MEMORY: dict[str, Fact] = {
         "cycles per wave instruction", f"{src.GLUON}; dwordx4 measured in {src.FLYDSL}", "B",
         vmem_load_cycles={4: 4, 8: 16, 12: 16, 16: 16},
     ),
+    # a coalesced dword a lane takes 4 cycles, four dwords 16; that pieces of 64 bytes count is an inference
+    **facts("bytes/cycle", src.GLUON, "D", vmem_bytes_per_cycle=64),
     **facts("cycles per lane", src.FLYDSL, "M", vmem_uncoalesced_store=1),
     **facts("cycles", f"{src.FLYDSL}, first touch of a page", "D", tlb_walk=800),
 }  # fmt: skip

@@ -41,7 +41,8 @@ _SCALARS = _names("""
     queued one_port fair grain whole exec_start untraced_slot slack endpgm_idle barrier_release export_latency
     message_latency jump next immediate message
     lds_depth lds_spacing lds_shared lds_held
-    vmem_depth vmem_spacing vmem_per_line vmem_store_lane vmem_acknowledge vmem_return_lines atomic_lane cus
+    vmem_depth vmem_spacing vmem_per_line vmem_piece vmem_store_lane vmem_acknowledge vmem_return_lines
+    atomic_lane cus
     warm dram mall_latency l1_latency l2_latency scalar_latency mid_latency line_shift scalar_shift page_shift
     line_cycles dram_cycles scalar_walk vector_walk
     l1_lines mid_lines l2_lines mall_lines scalar_lines scalar_bytes
@@ -291,7 +292,8 @@ def _constants(
         "lds_depth": k["lds_queue"], "lds_spacing": k["lds_issue_spacing"],
         "lds_shared": bool(k.get("lds_shared_banks", False)), "lds_held": k.get("lds_held", 0),
         "vmem_depth": k["vmem_queue"], "vmem_spacing": k.get("vmem_spacing", 1),
-        "vmem_per_line": k.get("vmem_extra_line", 1), "vmem_store_lane": k.get("vmem_uncoalesced_store", 0),
+        "vmem_per_line": k.get("vmem_extra_line", 1), "vmem_piece": k.get("vmem_bytes_per_cycle", 0),
+        "vmem_store_lane": k.get("vmem_uncoalesced_store", 0),
         "vmem_acknowledge": k["endpgm_after_store"] - k["endpgm_idle"],
         "vmem_return_lines": k.get("vmem_return_lines", 0),
         "atomic_lane": int(k["atomic_lane_cycles"]), "cus": len(m.l1),

@@ -146,6 +146,8 @@ class VectorMemoryUnit:
         self.count = [0] * cus
         self.spacing: int = k.get("vmem_spacing", 1)
         self.per_line: int = k.get("vmem_extra_line", 1)
+        self.piece: int = k.get("vmem_bytes_per_cycle", 0)
+        self.line_bytes: int = k["l1_line_bytes"]
         self.store_lane: int = k.get("vmem_uncoalesced_store", 0)
         self.acknowledge: int = k["endpgm_after_store"] - k["endpgm_idle"]
         self.return_lines: int = k.get("vmem_return_lines", 0)
@@ -167,7 +169,12 @@ class VectorMemoryUnit:
         if lines.store[line] and self.store_lane and len(touched) * 2 > lanes > 1:
             cycles = max(cycles, lanes * self.store_lane)
         else:
-            cycles = max(cycles, 1 + (len(touched) - 1) * self.per_line)
+            n = len(touched)
+            if self.piece:  # a row that begins inside a line is a piece more, and a lane at most one
+                moved = lanes * lines.bytes[line]
+                pieces = -(-moved // self.piece) + n - -(-moved // self.line_bytes)
+                cycles = max(cycles, min(pieces, max(n, lanes)))
+            cycles = max(cycles, 1 + (n - 1) * self.per_line)
         self.busy_until[c] = start + cycles
         self.starts[c][self.count[c] % self.depth] = start
         self.count[c] += 1

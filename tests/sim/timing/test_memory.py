@@ -59,6 +59,29 @@ def test_kernel_arguments_are_cold_once_for_a_dispatch() -> None:
     assert lengths == [k["smem_cold"], k["smem_hit"]]
 
 
+@pytest.mark.parametrize(
+    ("width", "row", "begin", "cycles"),
+    [
+        (16, 128, 0, 16),  # published: a coalesced dwordx4 of 64 lanes
+        (16, 640, 32, 24),  # 8 rows that begin inside a line: 24 pieces of 64 bytes
+        (4, 128, 0, 4),
+        (4, 640, 32, 6),
+        (16, 1 << 12, 0, None),
+    ],
+)
+def test_gfx950_moves_64_bytes_a_cycle(width: int, row: int, begin: int, cycles: int | None) -> None:
+    """The rate at which a full request queue takes loads of lines that are in L1."""
+    name = {4: "global_load_dword v1, v[2:3], off", 16: "global_load_dwordx4 v[4:7], v[2:3], off"}[width]
+    program = listing("gfx950", *[name] * 40, "s_endpgm")
+    a_row = 128 // width if cycles else 1  # lanes of a row; a row a lane
+    lanes = [(1 << 30) + begin + n // a_row * row + n % a_row * width for n in range(64)]
+    memory = dict.fromkeys(range(40), global_event(lanes, width))
+    waves = [straight(program, memory, number=n) for n in range(4)]
+    out = run(program, [waves], places=[[Place(n, 0, 0) for n in range(4)]])
+    at = sorted(t for w in range(4) for t in issues(out, w)[:40])
+    assert (at[-40] - at[-100]) / 60 == pytest.approx(cycles or 64, abs=0.5)
+
+
 def test_scattered_lanes_take_longer_than_coalesced_ones() -> None:
     program = listing("gfx950", *["global_load_dword v1, v[2:3], off"] * 4, "s_waitcnt vmcnt(0)", "s_endpgm")
 

@@ -150,7 +150,7 @@ typedef struct {
     /* LDS */
     int64_t lds_depth, lds_spacing, lds_shared, lds_held;
     /* vector memory */
-    int64_t vmem_depth, vmem_spacing, vmem_per_line, vmem_store_lane, vmem_acknowledge, vmem_return_lines,
+    int64_t vmem_depth, vmem_spacing, vmem_per_line, vmem_piece, vmem_store_lane, vmem_acknowledge, vmem_return_lines,
         atomic_lane, cus;
     /* memory */
     int64_t warm, dram, mall_latency, l1_latency, l2_latency, scalar_latency, mid_latency, line_shift,
@@ -399,8 +399,15 @@ static int64_t vmem_issue(loop_t *s, int simd, int32_t line, int32_t event, int6
     int64_t cycles = u->vmem_cycles[line];
     if (u->store[line] && u->vmem_store_lane && n * 2 > lanes && lanes > 1)
         cycles = MAX(cycles, lanes * u->vmem_store_lane);
-    else
+    else {
+        if (u->vmem_piece) {
+            int64_t moved = lanes * u->load_bytes[line], width = (int64_t)1 << u->line_shift;
+            int64_t pieces = (moved + u->vmem_piece - 1) / u->vmem_piece + n - (moved + width - 1) / width;
+            int64_t most = MAX(n, lanes);
+            cycles = MAX(cycles, pieces < most ? pieces : most);
+        }
         cycles = MAX(cycles, 1 + (n - 1) * u->vmem_per_line);
+    }
     s->vmem_busy[c] = start + cycles;
     s->vmem_starts[c * u->vmem_depth + s->vmem_count[c] % u->vmem_depth] = start;
     s->vmem_count[c]++;
