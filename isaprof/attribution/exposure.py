@@ -100,6 +100,8 @@ def expose(capture: Capture, code: StaticCode, records: Records, segments: Segme
     matrix = (code.cls[records.line[r]] & int(Cls.MATRIX)) != 0
     plain = r[~matrix], pipe_from[~matrix], pipe_to[~matrix]
 
+    at_home, at_wave = axis.keys(home[w], begin, end), axis.keys(w, begin, end)
+
     def others(*more: tuple[Ints, Ints, Ints, Ints]) -> Ints:
         """Cycles of each wait in which other waves are busy, or one of ``more`` (home, wave, begin, end)."""
         issuing = (s.part == ISSUE) & (s.cause == CAUSE_CODE[Cause.ISSUE])
@@ -110,7 +112,7 @@ def expose(capture: Capture, code: StaticCode, records: Records, segments: Segme
             *more,
         )
         columns = [np.concatenate(c) for c in zip(*all_of, strict=True)]
-        return shared(axis, *columns).others(home[w], w, begin, end)
+        return shared(axis, *columns).others(at_home, at_wave)
 
     cycles = s.cycles[at]
     hidden = others()
@@ -125,7 +127,7 @@ def expose(capture: Capture, code: StaticCode, records: Records, segments: Segme
     own = union(axis.key(records.w[r], pipe_from), axis.key(records.w[r], pipe_to))
     parts = (cycles - hidden - covered - unknown, hidden, covered, unknown)
     out = [zero.copy() for _ in range(len(parts) + 1)]
-    for column, values in zip(out, (*parts, own.measure(axis.key(w, begin), axis.key(w, end))), strict=True):
+    for column, values in zip(out, (*parts, own.measure(*at_wave)), strict=True):
         column[at] = values
     return Exposure(*out)
 

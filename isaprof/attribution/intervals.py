@@ -37,6 +37,24 @@ class Axis:
         """Position of ``time`` of ``unit``; times outside the axis are clipped to it."""
         return np.asarray(unit * self.span + np.clip(time - self.low, 0, self.span - 1))
 
+    def keys(self, unit: Ints, begin: Ints, end: Ints) -> tuple[Keys, Keys]:
+        """Two times of ``unit``, to ask several sets about."""
+        return Keys.of(self.key(unit, begin)), Keys.of(self.key(unit, end))
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Keys that are asked about, sorted once for all sets: ``sorted[i]`` is key number ``order[i]``."""
+
+    order: Ints
+    sorted: Ints
+
+    @classmethod
+    def of(cls, key: Ints) -> Keys:
+        """Of keys in any order; those of one wave mostly ascend, so that sorting them is cheap."""
+        order = np.argsort(key, kind="stable")
+        return cls(order, key[order])
+
 
 @dataclass(frozen=True, slots=True)
 class Cover:
@@ -51,17 +69,21 @@ class Cover:
         """From sorted, disjoint stretches."""
         return cls(start, end, np.concatenate(([0], np.cumsum(end - start))).astype(np.int64))
 
-    def measure(self, start: Ints, end: Ints) -> Ints:
+    def measure(self, start: Keys | Ints, end: Keys | Ints) -> Ints:
         """How much of each ``start .. end`` (keys) is covered."""
-        return np.asarray(self._upto(end) - self._upto(start))
+        first, last = (k if isinstance(k, Keys) else Keys.of(k) for k in (start, end))
+        return np.asarray(self._upto(last) - self._upto(first))
 
-    def _upto(self, key: Ints) -> Ints:
-        if not len(self.start):
-            return np.zeros(len(key), np.int64)
-        at = np.searchsorted(self.start, key, side="right") - 1
-        inside = np.maximum(at, 0)
-        part = np.clip(key - self.start[inside], 0, self.end[inside] - self.start[inside])
-        return np.asarray(np.where(at >= 0, self.before[inside] + part, 0))
+    def _upto(self, key: Keys) -> Ints:
+        # the keys before the first stretch, and those from each stretch's start to the next one's
+        bounds = np.searchsorted(key.sorted, self.start)
+        count = np.diff(bounds, append=len(key.sorted))
+        none = int(bounds[0]) if len(bounds) else len(key.sorted)
+        covered = np.minimum(key.sorted[none:], np.repeat(self.end, count))
+        covered += np.repeat(self.before[:-1] - self.start, count)
+        out = np.zeros(len(key.order), np.int64)
+        out[key.order[none:]] = covered
+        return out
 
 
 def union(start: Ints, end: Ints) -> Cover:
@@ -91,12 +113,12 @@ class Shared:
     any: Cover
     alone: Cover
 
-    def others(self, unit: Ints, member: Ints, begin: Ints, end: Ints) -> Ints:
-        """How long within ``begin .. end`` (times) members of ``unit`` other than ``member`` are active."""
-        key = self.axis.key
-        anyone = self.any.measure(key(unit, begin), key(unit, end))
-        only_itself = self.alone.measure(key(member, begin), key(member, end))
-        return np.asarray(anyone - only_itself)
+    def others(self, unit: tuple[Keys, Keys], member: tuple[Keys, Keys]) -> Ints:
+        """How long members of a unit other than ``member`` are active, between the times of the keys.
+
+        ``unit``: begin and end as keys of the unit, ``member``: the same as keys of the member.
+        """
+        return np.asarray(self.any.measure(*unit) - self.alone.measure(*member))
 
 
 def shared(axis: Axis, unit: Ints, member: Ints, begin: Ints, end: Ints) -> Shared:

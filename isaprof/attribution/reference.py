@@ -61,12 +61,15 @@ def hidden_latency(code: StaticCode, records: Records) -> pd.DataFrame:
         axis, unit, start, np.where(matrix, 3 * length // 4, np.where(kind["valu"], length, 0))
     )
 
+    # idle, stall and issue of each record
+    asked = [
+        axis.keys(unit, a, np.maximum(a, b))
+        for a, b in ((last, rec.time), (rec.time, rec.issue), (start, end))
+    ]
+
     def covered(*pipes: str) -> tuple[Ints, Ints, Ints]:
         both = union(*(np.concatenate([pipe[p][k] for p in pipes]) for k in (0, 1)))
-        return tuple(  # type: ignore[return-value]
-            both.measure(axis.key(unit, a), axis.key(unit, np.maximum(a, b)))
-            for a, b in ((last, rec.time), (rec.time, rec.issue), (start, end))
-        )
+        return tuple(both.measure(*keys) for keys in asked)  # type: ignore[return-value]
 
     valu, matrix_set, vmem, scalar = (covered(p) for p in ("valu", "matrix", "vmem", "scalar"))
     vector, wide = covered("valu", "matrix"), covered("valu", "matrix", "vmem")

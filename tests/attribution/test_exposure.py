@@ -189,7 +189,7 @@ def test_unions_and_others_as_counted_cycle_by_cycle(
         key = axis.key(np.array([u]), a), axis.key(np.array([u]), b)
         assert cover.measure(*key)[0] == sum(bool(x) for x in active)
         for m in np.unique(member[unit == u]).tolist():
-            others = both.others(np.array([u]), np.array([m]), a, b)[0]
+            others = both.others(axis.keys(np.array([u]), a, b), axis.keys(np.array([m]), a, b))[0]
             assert others == sum(bool(x - {m}) for x in active)
 
 
