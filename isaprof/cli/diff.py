@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from isaprof.cli import options
+from isaprof.cli.failure import say
 from isaprof.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -70,32 +71,32 @@ def _json(diff: ObjectDiff, a: Path, b: Path) -> dict[str, Any]:
 
 
 def _print(diff: ObjectDiff, a: Path, b: Path) -> None:
-    print(f"--- {a}\n+++ {b}")
+    say(f"--- {a}\n+++ {b}")
     for note in diff.notes:
-        print(f"note: {note}")
+        say(f"note: {note}")
     for d in diff.differences:
-        print(f"{d.part} {d.where}: {d.a or 'absent'} -> {d.b or 'absent'}")
+        say(f"{d.part} {d.where}: {d.a or 'absent'} -> {d.b or 'absent'}")
     for hunk in _hunks(diff.lines):
-        print("...")
+        say("...")
         for x in hunk:
             _line(diff, x)
     for e in diff.encodings[:20]:
-        print(f"encoding {e.address:#x} {e.text}: {', '.join(e.bits)}")
+        say(f"encoding {e.address:#x} {e.text}: {', '.join(e.bits)}")
     if len(diff.encodings) > 20:
-        print(f"encoding: {len(diff.encodings)} in all")
+        say(f"encoding: {len(diff.encodings)} in all")
     counts = ", ".join(f"{n} {what}" for what, n in diff.counts.items() if n and what != "same")
-    print(f"{diff.verdict}: {counts or 'no instruction changed'}; {len(diff.differences)} other differences")
+    say(f"{diff.verdict}: {counts or 'no instruction changed'}; {len(diff.differences)} other differences")
 
 
 def _line(diff: ObjectDiff, x: Line) -> None:
     marks = {"same": " ", "inserted": "+", "moved": ">"}
     if x.status in ("deleted", "changed") and x.a is not None:
-        print(f"- {diff.rows_a[x.a][0]:8x}  {diff.rows_a[x.a][2]}")
+        say(f"- {diff.rows_a[x.a][0]:8x}  {diff.rows_a[x.a][2]}")
     if x.status == "changed" and x.b is not None:
-        print(f"+ {diff.rows_b[x.b][0]:8x}  {diff.rows_b[x.b][2]}")
+        say(f"+ {diff.rows_b[x.b][0]:8x}  {diff.rows_b[x.b][2]}")
     elif x.b is not None:
         note = f"  (from {diff.rows_a[x.a][0]:x})" if x.status == "moved" and x.a is not None else ""
-        print(f"{marks[x.status]} {diff.rows_b[x.b][0]:8x}  {diff.rows_b[x.b][2]}{note}")
+        say(f"{marks[x.status]} {diff.rows_b[x.b][0]:8x}  {diff.rows_b[x.b][2]}{note}")
 
 
 def _hunks(lines: tuple[Line, ...]) -> Iterator[list[Line]]:

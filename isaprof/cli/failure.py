@@ -25,9 +25,22 @@ def printable(text: str) -> str:
     """``text`` with what a terminal would act on escaped, line breaks kept, cut to :data:`MAX_MESSAGE`."""
     if len(text) > MAX_MESSAGE:
         text = f"{text[: MAX_MESSAGE // 2]} [...] {text[-MAX_MESSAGE // 4 :]}"
-    return "".join(
-        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode("ascii") for c in text
+    return escaped(text)
+
+
+def escaped(text: str) -> str:
+    """``text`` whole, with what a terminal would act on escaped, line breaks kept."""
+    return "\n".join(
+        line
+        if line.isprintable()
+        else "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in line)
+        for line in text.split("\n")
     )
+
+
+def say(text: str = "") -> None:
+    """``print`` for results that hold names or text out of files: nothing in them acts on the terminal."""
+    print(escaped(text))
 
 
 def prepare_streams() -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from isaprof.cli import options
+from isaprof.cli.failure import say
 from isaprof.errors import UsageError
 
 if TYPE_CHECKING:
@@ -53,11 +53,11 @@ def command(
         print(json.dumps(body))
         return
     if output is not None:
-        print("\n".join(map(str, pages)))
+        say("\n".join(map(str, pages)))
         return
     from isaprof.views.passport import text
 
-    sys.stdout.write("\n".join(text(p, full=full) for p in passports))
+    say("\n".join(text(p, full=full) for p in passports).removesuffix("\n"))
 
 
 def _write(passports: tuple[Passport, ...], folder: Path, *, force: bool) -> list[Path]:

@@ -75,6 +75,8 @@ def next_step(e: IsaprofError, args: list[str]) -> str | None:
         return e.hint
     verb = next((a for a in args if not a.startswith("-")), "")
     text = _BY_KIND.get(e.kind)
+    if e.kind == "too_large" and e.path is not None:  # a file, not the operands
+        text = _OBJECT
     if text is None or ("{path}" in text and e.path is None):
         text = next((hint for kind, hint in _BY_CLASS if isinstance(e, kind)), None)
     if text is None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from isaprof.errors import BadInput
 
 if TYPE_CHECKING:
     from isaprof.codeobj.elf import CodeObject
@@ -20,10 +23,28 @@ def open_object(path: Path, *, target: str | None, kernel: str | None) -> tuple[
     """
     from isaprof.codeobj.source import load_object
 
-    data, co, origin = load_object(path, target=target, kernel=kernel)
+    try:
+        data, co, origin = load_object(path, target=target, kernel=kernel)
+    except BadInput as e:
+        beside = _described(path) if target is None and e.kind == "arch_needed" else None
+        if beside is None:
+            raise
+        data, co, origin = load_object(path, target=beside, kernel=kernel)
+        print(f"isaprof: note: {path.name} names no GPU; its meta.json says {beside}", file=sys.stderr)
     for note in origin.notes:
         print(f"isaprof: note: {note}", file=sys.stderr)
     return data, co, origin
+
+
+def _described(path: Path) -> str | None:
+    """The architecture in the meta.json of a trace folder beside a minimal ELF file, which names none."""
+    from isaprof.files import read_bytes
+
+    try:
+        arch = json.loads(read_bytes(path.with_name("meta.json")))["arch"]
+    except (BadInput, ValueError, RecursionError, KeyError, TypeError):
+        return None
+    return arch if isinstance(arch, str) else None
 
 
 def load_plugins(paths: Iterable[Path] | None) -> None:

@@ -11,6 +11,7 @@ import typer
 
 from isaprof.cli import options
 from isaprof.cli.estimates import APART, Choice, EstimateChoice, gain, timing
+from isaprof.cli.failure import say
 from isaprof.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -51,17 +52,17 @@ def command(
         return ExitCode.OK
     context = opened.context
     label = f", {found.provenance} cycles" if found.provenance else ""
-    print(f"{context.kernel.name}  {context.co.arch}{label}")
+    say(f"{context.kernel.name}  {context.co.arch}{label}")
     for number, finding in enumerate(found.findings, 1):
-        print()
+        say()
         _print(number, finding, opened)
     if sum(f.estimate.span is not None for f in found.findings) > 1:
-        print(f"\n{APART}")
+        say(f"\n{APART}")
     if not found.findings:
-        print("\nNo transform of the catalogue applies.")
+        say("\nNo transform of the catalogue applies.")
     if not any((f.estimate.expected or 0) > 0 for f in found.findings):
-        print()
-        print("\n".join(limits_text(found)))
+        say()
+        say("\n".join(limits_text(found)))
     return ExitCode.OK
 
 
@@ -69,21 +70,21 @@ def _print(number: int, f: Finding, subject: Subject) -> None:
     from isaprof.transforms import discover
 
     transform = discover()[f.transform]
-    print(f"{number}. {f.transform}: {f.title}")
+    say(f"{number}. {f.transform}: {f.title}")
     source = subject.source and subject.source.line_of.get(f.index)
-    print(f"   at {f'source line {source}, ' if source else ''}line {f.index}, {f.pc:#x} {f.text}")
-    print(f"   {transform.what}")
+    say(f"   at {f'source line {source}, ' if source else ''}line {f.index}, {f.pc:#x} {f.text}")
+    say(f"   {transform.what}")
     for e in f.evidence:
-        print(f"   - {e}")
+        say(f"   - {e}")
     for line in gain(f.estimate):
-        print(f"   {line}")
-    print(f"   published: {transform.published}")
+        say(f"   {line}")
+    say(f"   published: {transform.published}")
     for o in f.obligations:
-        print(f"   {o.id} {'met' if o.met else 'NOT MET'}: {o.title}")
+        say(f"   {o.id} {'met' if o.met else 'NOT MET'}: {o.title}")
         for step in o.steps:
-            print(f"       {step}")
+            say(f"       {step}")
     if f.edit is None and f.rewritten:
-        print("   rewritten:")
+        say("   rewritten:")
         for line in f.rewritten:
-            print(f"     {line}")
-    print(f"   next: {subject.command(f)}")
+            say(f"     {line}")
+    say(f"   next: {subject.command(f)}")

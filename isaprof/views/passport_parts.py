@@ -91,11 +91,21 @@ def occupancy(p: Passport) -> list[Part]:
     if isinstance(o, str):
         return [f"Occupancy: not known ({o})"]
     rows = [(x.resource, f"{x.amount} {x.unit}", _number(x.waves_per_simd), _next(x)) for x in o.limits]
+    table = _table(("resource", "used", "allows waves per SIMD", "next step"), rows)
+    if not o.workgroups:
+        # the metadata's maximum is no promise: such a kernel is launched with fewer waves than it allows
+        waves = min(x.waves_per_simd for x in o.limits)
+        return [
+            f"Occupancy: at most {_plural(int(waves), 'wave')} per SIMD by {' and '.join(o.limiters)}; "
+            f"a workgroup of {_plural(o.waves_per_workgroup, 'wave')} does not fit on a {o.unit} "
+            f"(workgroup size {o.assumption}; dynamic LDS not counted)",
+            table,
+        ]
     return [
         f"Occupancy {_number(o.waves_per_simd)} waves per SIMD: {_plural(o.workgroups, 'workgroup')} of "
         f"{_plural(o.waves_per_workgroup, 'wave')} on a {o.unit}, limited by {' and '.join(o.limiters)} "
         f"(workgroup size {o.assumption}; dynamic LDS not counted)",
-        _table(("resource", "used", "allows waves per SIMD", "next step"), rows),
+        table,
     ]
 
 

@@ -193,6 +193,18 @@ def test_names_in_messages_do_nothing_to_the_terminal(
     )
 
 
+@pytest.mark.parametrize("args", [["inspect"], ["diff", "{same}"], ["suggest"]])
+def test_names_in_results_do_nothing_to_the_terminal(
+    tmp_path: Path, samples_dir: Path, capsys: pytest.CaptureFixture[str], args: list[str]
+) -> None:
+    good = samples_dir / "waitcnt_relax" / "waitcnt_relax.co"
+    (tmp_path / "k.co").write_bytes(good.read_bytes().replace(b"waitcnt_relax", b"w\x1b[31m_relax!"))
+    code_of(*(a.format(same=good) for a in args), str(tmp_path / "k.co"))
+    out = capsys.readouterr().out
+    assert "w\\x1b[31m_relax!" in out
+    assert "\x1b" not in out
+
+
 def test_endless_names_are_cut(verb: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     verb.outcome = errors.BadInput("no kernel " + 1_000_000 * "x" + "; it has: k")
     assert code_of("go") == 3

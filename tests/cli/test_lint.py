@@ -10,6 +10,7 @@ import pytest
 import typer
 
 from isaprof.asm import assemble_text
+from isaprof.cli import main
 from isaprof.cli.app import build
 from isaprof.cli.lint import command
 from isaprof.errors import BadInput, ExitCode
@@ -94,3 +95,23 @@ def test_options_of_the_verb() -> None:
     app = build({"lint": "isaprof.cli.lint"}, __import__("importlib").import_module)
     with pytest.raises((SystemExit, typer.Exit)):
         app(args=["lint", "--help"], prog_name="isaprof")
+
+
+@pytest.mark.parametrize("meta", ['{"arch": "gfx1100"}', '{"arch": 5}', "[", None])
+def test_a_minimal_object_takes_its_gpu_from_the_meta_json_beside(
+    meta: str | None, data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = data_dir / "sqtt" / "gfx1100" / "sync_run0" / "kernel0.co"
+    (tmp_path / "k.co").write_bytes(source.read_bytes())
+    if meta is not None:
+        (tmp_path / "meta.json").write_text(meta)
+    with pytest.raises(SystemExit) as stop:
+        main(["lint", str(tmp_path / "k.co")])
+    out, err = capsys.readouterr()
+    if meta and "gfx" in meta:
+        assert (stop.value.code or 0) in (0, 1)
+        assert "gfx1100" in out
+        assert "its meta.json says gfx1100" in err
+    else:
+        assert stop.value.code == 3
+        assert "--target gfx1100" in err

@@ -6,6 +6,7 @@ import pytest
 
 from isaprof.inspect.model import Passport
 from isaprof.inspect.occupancy import Occupancy
+from isaprof.views.passport import text
 from tests.inspect.kernels import passport
 
 STORE = "  v_mov_b32 v1, 0\n  global_store_dword v1, v1, s[4:5]\n"
@@ -226,6 +227,15 @@ def test_occupancy_by_lds_and_the_next_step() -> None:
     assert (o.waves_per_simd, o.workgroups, o.limiters) == (1, 1, ("lds",))
     lds = next(x for x in o.limits if x.resource == "lds")
     assert (lds.next_amount, lds.next_waves_per_simd) == (32768, 2)
+
+
+def test_a_workgroup_size_that_does_not_fit_is_not_reported_as_no_waves() -> None:
+    """The metadata's maximum is no promise: such a kernel runs, with smaller workgroups."""
+    p = passport("  s_load_b64 s[4:5], s[0:1], 0x0\n", arch="gfx1100", vgprs=256, threads=1024)
+    assert isinstance(p.occupancy, Occupancy)
+    assert p.occupancy.workgroups == 0
+    shown = text(p)
+    assert "Occupancy: at most 5 waves per SIMD by vgpr; a workgroup of 32 waves does not fit" in shown
 
 
 def test_descriptor_parts() -> None:
