@@ -14,6 +14,7 @@ captures in the faster state, and the others are named.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -118,7 +119,10 @@ def calibrate(
             best = int(facts[key].value if key in facts else start[key])
             least = errors(facts, component).get(component, 0.0)
             for factors in (_COARSE, _FINE):
-                for value in sorted({max(1, round(best * f)) for f in factors}):
+                centre = best
+                # the nearest first: of values that fit alike (a floor in the model) the least change is kept
+                for factor in sorted(factors, key=lambda f: abs(math.log(f))):
+                    value = max(1, round(centre * factor))
                     error = errors({**facts, key: fact(key, value)}, component).get(component, 0.0)
                     if error < least:
                         best, least = value, error

@@ -111,12 +111,15 @@ def test_a_calibration_from_other_captures_helps(data_dir: Path, tmp_path: Path,
     code, out = run(capsys, "calibrate", sqtt / "plus_run0", sqtt / "sync_run0", "-o", table, "--json")
     assert code == 0
     fits = json.loads(out)["fits"]
-    assert {"wave_start_cold", "smem_cold"} <= {f["constant"] for f in fits}
+    assert {"wave_start_cold", "endpgm_after_store"} <= {f["constant"] for f in fits}
+    (launch,) = [f for f in fits if f["constant"] == "wave_start_cold"]
+    assert launch["left_out"] == ["plus_run0"]  # its launch takes three times as long
     for f in fits:
         assert f["after"] != f["before"]
         assert f["error_after"] < f["error_before"]
     (judged,) = validated(capsys, sqtt / "gemm_run0", "--calibration", table)
     assert judged["calibration"] == "gfx1100-t"
+    assert judged["good_waves"] >= 8  # of 10: within 15 %, every part within 25 %
     code, _ = run(capsys, "calibrate", sqtt / "plus_run0", "-o", table)
     assert code == 2  # what exists is not replaced
 
