@@ -90,6 +90,14 @@ def test_components_sum_to_the_waves_lives(data_dir: Path, tmp_path: Path, capsy
     assert found["waves"] == len(waves)
 
 
+def test_cold_code_of_four_simds(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Bubbles of one side count for both: the model has them one instruction beside the trace's."""
+    (found,) = validated(capsys, data_dir / "sqtt/gfx950/gemm_run0")
+    (cold,) = [p for p in found["parts"] if p["component"] == "cold code"]
+    assert cold["measured"] > 100
+    assert abs(cold["modelled"] - cold["measured"]) <= 0.25 * cold["measured"]
+
+
 def test_the_matrix_stretch_of_a_gemm(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The MFMA GEMM with AMD's own decode: no constant of the model comes from it."""
     (found,) = validated(capsys, data_dir / "att/wave_gemm_gfx950/ui_output_agent_32617_dispatch_3")
