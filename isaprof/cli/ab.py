@@ -124,7 +124,10 @@ def _slower(result: Result, limit: float | None) -> dict[str, float | bool | Non
 
 def _code(result: Result, limit: float | None) -> int:
     if not result.correct:
+        from isaprof.cli.next_step import CHECK
+
         print(f"isaprof: {result.problem}", file=sys.stderr)
+        print(f"  try: {CHECK}", file=sys.stderr)
         return ExitCode.VERIFICATION_FAILED
     slower = _slower(result, limit)
     if slower["failed"]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from isaprof.codeobj import bundle_aks2, bundle_scan, bundle_triton
@@ -157,6 +158,11 @@ def read_source(path: str | PathLike[str]) -> Source:
     if not place.is_dir():
         return _read(place, read_bytes(place))
     files = bundle_triton.objects_in(place)
+    if not files and (place / "capture.json").is_file():
+        raise BadInput(
+            "is a capture; a code object is needed", path=place, kind="is_a_capture",
+            hint=f"its objects are in {quote(str(place / 'code'))}; isaprof report A B   compares captures",
+        )  # fmt: skip
     if not files:
         raise BadInput(
             "a folder without .hsaco files: no Triton cache", path=place, kind="no_gpu_code",

@@ -9,6 +9,8 @@ import pytest
 
 from isaprof.cli import VERBS, main
 from isaprof.codeobj.elf import CodeObject
+from isaprof.codeobj.source import read_source
+from isaprof.errors import BadInput
 from tests import synthetic_bundle as make
 from tests.ab import kernels
 
@@ -201,3 +203,10 @@ def test_a_kernel_inside_a_bundle_runs(
     path.write_bytes(make.pe_host([make.compressed(make.by_target({**others, "gfx1100": object_}))]))
     assert verb("run", path, "--target", "gfx1100", "--shape", "32,32,32", "--json") == 0
     assert json.loads(capsys.readouterr().out)["verified"] is True
+
+
+def test_a_capture_in_the_place_of_an_object_is_named(tmp_path: Path) -> None:
+    (tmp_path / "capture.json").write_text("{}")
+    with pytest.raises(BadInput, match="is a capture; a code object is needed") as e:
+        read_source(tmp_path)
+    assert "isaprof report A B" in str(e.value.hint)
