@@ -162,38 +162,52 @@ def replay(
     edit: Edit | None = None,
 ) -> Replayed:
     """Replay all units. Raises KernelFault (barrier that never completes) and BadInput as the model does."""
+    return Traces(recording, addresses or Addresses(), edit or Edit()).replay(calibration)
+
+
+class Traces:
+    """What the waves of a recording walk and access under an edit; timed as often as wanted."""
+
+    def __init__(self, recording: Recording, addresses: Addresses, edit: Edit) -> None:
+        self.recording = recording
+        self.edit = edit
+        self.resources = resources(recording, addresses, edit.kernel)
+        self.units = [_unit(recording, unit, addresses, edit) for unit in recording.units]
+
+    def replay(self, calibration: Calibration | None = None, *, records: bool = True) -> Replayed:
+        """As :func:`replay`; ``records`` False: when the waves begin and end is all that is wanted."""
+        import pandas as pd
+
+        from isaprof.sim import timing
+
+        rows, waves = [], []
+        model: dict[str, Any] = {}
+        for groups, places, keys, _ in self.units:
+            result = timing.simulate(
+                self.edit.listing or self.recording.listing, self.recording.table, groups,
+                calibration=calibration, resources=self.resources,
+                places=None if self.recording.dispatched else places,
+            )  # fmt: skip
+            model = result.model
+            key = pd.Series(keys)
+            ours = result.tables["waves"].assign(wave=key)
+            waves.append(ours.loc[ours["wave"] >= 0, ["wave", "begin", "end"]])
+            rows.append(_records(result.tables["insts"].iloc[: None if records else 0], groups, key))
+        matched = sum(found for *_, found in self.units)
+        return Replayed(
+            pd.concat(rows, ignore_index=True), pd.concat(waves, ignore_index=True), matched, model
+        )
+
+
+def _records(rows: pd.DataFrame, groups: Sequence[WorkgroupTrace], key: pd.Series[int]) -> pd.DataFrame:
+    """The records of the traced waves, with the step of the path that each is of."""
     import pandas as pd
 
-    from isaprof.sim import timing
-
-    edit = edit or Edit()
-    records, waves = [], []
-    matched = 0
-    model: dict[str, Any] = {}
-    listing = edit.listing or recording.listing
-    for unit in recording.units:
-        groups, places, keys, found = _unit(recording, unit, addresses or Addresses(), edit)
-        matched += found
-        result = timing.simulate(
-            listing, recording.table, groups, calibration=calibration,
-            resources=resources(recording, addresses, edit.kernel),
-            places=None if recording.dispatched else places,
-        )  # fmt: skip
-        model = result.model
-        key = pd.Series(keys)
-        ours = result.tables["waves"].assign(wave=key)
-        waves.append(ours.loc[ours["wave"] >= 0, ["wave", "begin", "end"]])
-        rows = result.tables["insts"]
-        rows = rows.assign(key=key.to_numpy()[rows["wave"].to_numpy()])
-        rows = rows[rows["key"] >= 0]
-        steps = _steps(rows, [w for g in groups for w in g.waves])
-        records.append(
-            pd.DataFrame({"wave": rows["key"], "step": steps, **{
-                c: rows[c] for c in ("line", "time", "stall", "duration", "category")}})
-        )  # fmt: skip
-    return Replayed(
-        pd.concat(records, ignore_index=True), pd.concat(waves, ignore_index=True), matched, model
-    )
+    rows = rows.assign(key=key.to_numpy()[rows["wave"].to_numpy()])
+    rows = rows[rows["key"] >= 0]
+    steps = _steps(rows, [w for g in groups for w in g.waves])
+    columns = {c: rows[c] for c in ("line", "time", "stall", "duration", "category")}
+    return pd.DataFrame({"wave": rows["key"], "step": steps, **columns})
 
 
 def resources(
@@ -388,6 +402,6 @@ def as_capture(recording: Recording, replayed: Replayed) -> Capture:
 
 
 __all__ = [
-    "Addresses", "Edit", "EditedPath", "RecordedWave", "Replayed", "as_capture", "execute", "replay",
-    "resources", "run_waves",
+    "Addresses", "Edit", "EditedPath", "RecordedWave", "Replayed", "Traces", "as_capture", "execute",
+    "replay", "resources", "run_waves",
 ]  # fmt: skip

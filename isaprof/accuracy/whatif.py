@@ -17,13 +17,14 @@ part of the interval. Code that an edit makes longer is fetched longer; that is.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from isaprof.accuracy.recording import Recording
-from isaprof.accuracy.replay import Addresses, Edit, replay
+from isaprof.accuracy.replay import Addresses, Edit, Traces
 from isaprof.arch.table import Fact
 from isaprof.sim.timing.calibration import Calibration, Constants, get
 
@@ -125,10 +126,15 @@ class Retimer:
         known = [len(p.lines) for p in paths if p is not None]
         return len(paths) * (max(known, default=0) if len(known) < len(paths) else 0) or sum(known)
 
+    @cached_property
+    def _traces(self) -> Traces:
+        return Traces(self.recording, self.addresses, Edit())
+
     def before(self, name: str) -> Replayed:
-        """The replay without an edit, under one of the variants."""
+        """The replay without an edit under one of the variants, with records as calibrated."""
         if name not in self._before:
-            self._before[name] = replay(self.recording, self.addresses, calibration=self.variants[name])
+            table = self.variants[name]
+            self._before[name] = self._traces.replay(table, records=table is self.start)
         return self._before[name]
 
     def change(self, edit: Edit, title: str, *, notes: Sequence[str] = ()) -> WhatIf:
@@ -138,10 +144,11 @@ class Retimer:
         some waves no longer reach).
         """
         after: Replayed | None = None
+        traces = Traces(self.recording, self.addresses, edit)
         cycles: list[tuple[str, int]] = []
         spans: list[int] = []
         for name, table in self.variants.items():
-            one = replay(self.recording, self.addresses, calibration=table, edit=edit)
+            one = traces.replay(table, records=table is self.start)
             cycles.append((name, _cycles(one) - _cycles(self.before(name))))
             spans.append(_span(one) - _span(self.before(name)))
             after = after or one
@@ -149,6 +156,7 @@ class Retimer:
         first = self.before("as calibrated")
         by_line = _less(_by_line(after, edit.origin), _by_line(first, None))
         off = self._own_error(edit, by_line)
+        in_span = math.ceil(off * _span(first) / max(1, _cycles(first)))  # the waves run side by side
         return WhatIf(
             title,
             (_cycles(first), _cycles(after)),
@@ -163,8 +171,8 @@ class Retimer:
             self.recording.capture.provenance.value,
             self.start.id,
             _told(self.recording, by_line),
-            min(spans) - off,
-            max(spans) + off,
+            min(spans) - in_span,
+            max(spans) + in_span,
             off,
             tuple(notes),
         )

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 #: replays for one finding: the variants of the constants, and the execution of the edited object
 VARIANTS = 12
 #: modelled wave-instructions that all estimates of a kernel may take together, unless told otherwise: seconds
-BUDGET = 6_000_000
+BUDGET = 4_000_000
 #: and where the compiled loop of the model is not there
 SLOW_BUDGET = 300_000
 
