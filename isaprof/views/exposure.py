@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from isaprof.attribution.model import Analysis
 
 #: what the TUI and the report say where a capture has no records
-SUMS_ONLY = "this capture has sums of each instruction only: exposure, loops and banks need records"
+SUMS_ONLY = "sums of each instruction only: exposure, loops and banks need records"
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,7 +127,7 @@ class TestOneCapture:
             lambda: analyse(capture("gfx1151", ("s_nop 0", "s_endpgm"), [Wave().straight((0, 1))])),
             "No LDS access",
         ),
-        (lambda: dataclasses.replace(looped(), detail=None), "sums of each instruction only"),
+        (lambda: dataclasses.replace(looped(), detail=None), "Sums of each instruction only: exposure"),
         (lambda: looped(waves=1), "R1 w M1"),
     ],
 )
