@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from isaprof.isa.model import Listing
 
 
-#: fewest ticks of the constant clock that tell the shader clock to 10 %
-_CLOCK_TICKS = 80
+#: fewest ticks of the constant clock that tell the shader clock to about 5 %
+_CLOCK_TICKS = 64
 #: clocks that a device can have, MHz; marks that say anything else are not believed
 _CLOCKS = (100.0, 6000.0)
 

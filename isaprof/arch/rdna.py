@@ -70,8 +70,8 @@ MEMORY: dict[str, Fact] = {
     # SQC_LDS_IDX_ACTIVE counts 17 for a store of 4 bytes a lane and four reads of 16
     **facts("cycles per wave32", f"{_BOTH}, 4 bytes a lane; wider ones by their VGPRs", "M",
             lds_write_cycles={4: 1, 8: 3, 12: 4, 16: 5}),
-    # with more reads waiting than a CU serves, two of 16 bytes a lane came back every 12 cycles (4 and 8 apart)
-    # on both, while SQC_LDS_IDX_ACTIVE counts 4 cycles for each; one lane was active
+    # with more reads waiting than a CU serves, two of 16 bytes a lane came back every 12 cycles (4 and 8
+    # apart) on both, while SQC_LDS_IDX_ACTIVE counts 4 cycles for each; one lane was active
     **facts("cycles per wave32 on the way back", f"{_BOTH}, 16 bytes a lane; narrower ones as their passes",
             "M", lds_return_cycles={4: 1, 8: 2, 12: 6, 16: 6}),
     **facts("cycles", f"{_BOTH}, first touch of a page", "D", tlb_walk=800),
