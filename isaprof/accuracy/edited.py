@@ -47,7 +47,8 @@ class Edited:
     it goes on with. ``entry``: recorded -> where control now arrives that went
     there. ``branches``: an inserted branch -> (recorded branch, inverted): it
     decides as that one will decide next, or the other way round. ``touched``:
-    recorded instructions that were replaced, moved or deleted.
+    recorded instructions that were replaced, moved or deleted. ``unknown``:
+    why recorded addresses may not be those of the edited code; "" where they are.
     """
 
     co: CodeObject
@@ -57,6 +58,7 @@ class Edited:
     entry: Mapping[int, int] = field(repr=False)
     branches: Mapping[int, tuple[int, bool]] = field(default_factory=dict)
     touched: frozenset[int] = frozenset()
+    unknown: str = ""
 
 
 def edit_of(
@@ -86,6 +88,8 @@ def edit_of(
                 if like is not None and (like.workgroup, like.wave_in_wg) in executed:
                     continue
                 carried += 1
+                if edited.unknown:
+                    raise NotCarried(edited.unknown)
                 if wave.path not in walked:
                     walked[wave.path] = walk(edited, recording.listing, wave.path)
 

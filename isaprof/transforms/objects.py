@@ -117,6 +117,11 @@ def _expect(out: Layout, b: Listing, at: int, index: int, lines: Sequence[str], 
     return at
 
 
+def same_text(a: str, b: str) -> bool:
+    """Whether two texts are one instruction, encoding suffixes and blanks aside."""
+    return _plain(a) == _plain(b)
+
+
 def _plain(text: str) -> str:
     return re.sub(r"_e(32|64)\b", "", re.sub(r"\s+", " ", text.strip().lower()))
 

@@ -11,8 +11,8 @@ from isaprof.accuracy.whatif import SPREAD, Retimer
 from isaprof.codeobj.elf import CodeObject
 from isaprof.errors import IsaprofError
 from isaprof.isa.decode import disassemble
-from isaprof.transforms.model import Estimate, Finding, Method, Product
-from isaprof.transforms.objects import Differs, Layout, laid_out
+from isaprof.transforms.model import Edit, Estimate, Finding, Method, Product
+from isaprof.transforms.objects import Differs, Layout, laid_out, same_text
 from isaprof.transforms.source import Source
 
 if TYPE_CHECKING:
@@ -133,7 +133,9 @@ class Timing:
         ]
         co = CodeObject.from_bytes(after.data, arch=context.co.arch)
         kernel = co.kernel(context.kernel.name)
-        edited = Edited(co, kernel, after.listing, carries, index, touched=frozenset(changed))
+        other = [i for i in changed if _makes_values(context.instruction(i))]
+        unknown = _NOT_RECORDED.format(context.where(other[0])) if other else ""
+        edited = Edited(co, kernel, after.listing, carries, index, {}, frozenset(changed), unknown)
         try:
             return self._retimed(old, context, edited, "all edits together")
         except (NotCarried, IsaprofError):
@@ -165,15 +167,31 @@ def edited_object(context: Context, product: Product) -> Edited:
     branches = {
         at: product.edit.decides[text] for at, _, text in layout.placed if text in product.edit.decides
     }
-    return Edited(
-        co,
-        co.kernel(context.kernel.name),
-        listing,
-        _carries(context, layout, product),
-        entry,
-        branches,
-        touched,
-    )
+    unknown = _unknown(context, product.edit)
+    carries = _carries(context, layout, product)
+    kernel = co.kernel(context.kernel.name)
+    return Edited(co, kernel, listing, carries, entry, branches, touched, unknown)
+
+
+_NOT_RECORDED = (
+    "{} is replaced: which values and addresses follow is not in the recording, and no launch is known"
+)
+
+
+def _unknown(context: Context, edit: Edit) -> str:
+    """Why the edited code may access other addresses than the recorded one."""
+    known = {i for indices in edit.carries.values() for i in indices}
+    for change in edit.changes:
+        ins = context.instruction(change.index)
+        if change.lines is None or change.index in known or not _makes_values(ins):
+            continue
+        if not any(same_text(ins.text, line) for line in change.lines):
+            return _NOT_RECORDED.format(context.where(change.index))
+    return ""
+
+
+def _makes_values(ins: Instruction) -> bool:
+    return bool(ins.writes) or ins.mem is not None
 
 
 def _carries(context: Context, layout: Layout, product: Product) -> dict[int, int]:

@@ -14,7 +14,7 @@ from isaprof import cli
 from isaprof.asm import assemble_file
 from isaprof.codeobj.elf import CodeObject
 from isaprof.transforms.apply import rewrite
-from isaprof.transforms.model import Estimate, Finding, Method
+from isaprof.transforms.model import Change, Edit, Estimate, Finding, Method
 from isaprof.transforms.registry import find
 from isaprof.transforms.retime import Timing
 from isaprof.transforms.source import Source
@@ -103,6 +103,20 @@ def test_carried_paths_time_like_executed_ones(subject: Subject, finding: Findin
     assert "the edited object executed" in a.basis
     assert "paths carried over" in b.basis
     assert (a.expected, a.low, a.high, a.span) == (b.expected, b.low, b.high, b.span)
+
+
+def test_recorded_addresses_do_not_stand_in_for_others(subject: Subject, finding: Finding) -> None:
+    """Another offset is another address: only executing the edited object knows what it costs."""
+    code = subject.context.listing.instructions
+    ins = next(i for i in code if i.base.startswith("ds_read") and "offset" in i.text)
+    change = Change(ins.index, (ins.text.split(" offset")[0],))
+    other = replace(finding, product=None, edit=Edit((change,)))
+    asked = timing(subject)
+    assert asked.estimate(subject.context, other).method is Method.RETIMED
+    asked.execute = False
+    bound = asked.estimate(subject.context, other)
+    assert bound.method is Method.BOUND
+    assert f"{ins.text} is replaced" in bound.why
 
 
 def test_edits_that_are_made_together_are_timed_together(folder: Path) -> None:
