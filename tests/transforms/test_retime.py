@@ -120,7 +120,7 @@ def test_recorded_addresses_do_not_stand_in_for_others(subject: Subject, finding
 
 
 def test_edits_that_are_made_together_are_timed_together(folder: Path) -> None:
-    """One gain is part of the other: the sum is more than both bring (README: 17,200 to 10,524 cycles)."""
+    """Both bring more than the first, and less than the sum of what each brings alone."""
     relax = captured("waitcnt_relax/waitcnt_relax", folder)
     source = Source.of_object(relax.context.data)
     made = rewrite(
@@ -131,9 +131,12 @@ def test_edits_that_are_made_together_are_timed_together(folder: Path) -> None:
         note=lambda a: None,
     )
     assert made.estimate is not None
-    assert made.estimate.expected == 17_200 - 10_524
+    assert made.estimate.expected is not None
     first, second = (a.finding.estimate.expected for a in made.applied)
-    assert (first, second) == (4_724, None)  # the second is a finding of code that no capture is of
+    assert second is None  # a finding of code that no capture is of
+    alone = [f.estimate.expected or 0 for f in suggest(relax.context, timing(relax)).findings]
+    assert first in alone
+    assert max(alone) < made.estimate.expected < sum(alone)
 
 
 class TestBounds:
