@@ -134,23 +134,30 @@ def read_records(capture: Capture) -> Records:
     position = np.full(len(capture.waves) + 1, -1, np.int64)
     position[waves.wave] = np.arange(len(waves))
     w, seq = position[key], _ints(frame, "seq")
-    order = np.argsort(w * (int(seq.max(initial=0)) + 1) + seq, kind="stable")
-    w, seq = w[order], seq[order]
-    line, time = _ints(frame, "line")[order], _ints(frame, "time")[order]
-    stall, duration = _ints(frame, "stall")[order], _ints(frame, "duration")[order]
-    category = category_numbers(frame["category"])[order]
+    line, time = _ints(frame, "line"), _ints(frame, "time")
+    stall, duration = _ints(frame, "stall"), _ints(frame, "duration")
+    category = category_numbers(frame["category"])
+    place = w * (int(seq.max(initial=0)) + 1) + seq
+    if (place[1:] < place[:-1]).any():  # captures are mostly written in order
+        order = np.argsort(place, kind="stable")
+        w, seq, line, time, stall, duration, category = (
+            c[order] for c in (w, seq, line, time, stall, duration, category)
+        )
 
     known = line >= 0
     kept = np.flatnonzero(known)
     hidden, hidden_until, trapped, tail_until = _left_out(
         w, known, time + duration, category == CONTEXT, kept, waves
     )
-    w = w[kept]
+    if len(kept) < len(w):
+        w, seq, line, time, stall, duration, category = (
+            c[kept] for c in (w, seq, line, time, stall, duration, category)
+        )
     n = len(waves)
     first = np.searchsorted(w, np.arange(n), side="left").astype(np.int64)
     last = np.searchsorted(w, np.arange(n), side="right").astype(np.int64)
     return Records(
-        waves, w, seq[kept], line[kept], time[kept], stall[kept], duration[kept], category[kept],
+        waves, w, seq, line, time, stall, duration, category,
         first, last, hidden, hidden_until, trapped, tail_until, int(len(known) - len(kept)),
     )  # fmt: skip
 

@@ -118,13 +118,17 @@ def _issue(code: StaticCode, records: Records, p: Pieces, at: NDArray[np.int64])
     none = np.full(len(at), -1, np.int64)
     zero = np.zeros(len(at), np.int64)
     first: Columns = (p.w[at], r, p.part[at], p.begin[at], split, cause, none, zero)
+    # pieces are not empty: only those cut at a barrier can have an empty half
+    cut = np.flatnonzero(barrier)
+    if not len(cut):
+        return first
+    keep = np.flatnonzero(split > first[3])
+    rest = cut[p.end[at[cut]] > split[cut]]
     second: Columns = (
-        p.w[at], r, p.part[at], split, p.end[at],
-        np.full(len(at), CAUSE_CODE[Cause.BARRIER]), line, zero,
+        p.w[at[rest]], r[rest], p.part[at[rest]], split[rest], p.end[at[rest]],
+        np.full(len(rest), CAUSE_CODE[Cause.BARRIER]), line[rest], zero[rest],
     )  # fmt: skip
-    both = tuple(np.concatenate(pair) for pair in zip(first, second, strict=True))
-    keep = both[4] > both[3]
-    return tuple(c[keep] for c in both)
+    return tuple(np.concatenate((a[keep], b)) for a, b in zip(first, second, strict=True))
 
 
 def _lost(
