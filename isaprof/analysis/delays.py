@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from isaprof.analysis.publication import matters_at
-from isaprof.analysis.waits import State, WaitAnalysis
+from isaprof.analysis.waits import State, WaitAnalysis, merge
 from isaprof.isa.model import Instruction
 
 _Queues = dict[str, dict[int, int]]
@@ -73,20 +73,9 @@ def _solve(before: WaitAnalysis, after: WaitAnalysis) -> list[_Queues]:
             _retire(before, after, ins, old, new, late)
             _count(before, after, ins, old, new, late)
         for s in cfg.blocks[b].succ:
-            if _merge(entries[s], late) and s not in todo:
+            if merge(entries[s], late) and s not in todo:
                 todo.append(s)
     return entries
-
-
-def _merge(have: _Queues, late: State) -> bool:
-    changed = False
-    for counter, queue in late.items():
-        mine = have.setdefault(counter, {})
-        for i, age in queue.items():
-            if i not in mine or age < mine[i]:
-                mine[i] = age
-                changed = True
-    return changed
 
 
 def _retire(

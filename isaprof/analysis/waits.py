@@ -16,7 +16,7 @@ wait states / data dependency resolution". What a mixture means is in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from enum import StrEnum
@@ -117,6 +117,18 @@ class Conflict:
         return f"{self.counter}({self.age})"
 
 
+def merge(have: dict[str, dict[int, int]], more: State) -> bool:
+    """Put what another path leaves in flight into ``have``, with its smallest age; True where that is new."""
+    changed = False
+    for counter, queue in more.items():
+        mine = have.setdefault(counter, {})
+        for i, age in queue.items():
+            if i not in mine or age < mine[i]:
+                mine[i] = age
+                changed = True
+    return changed
+
+
 class WaitAnalysis:
     """Fixpoint of the counter interpretation.
 
@@ -215,20 +227,27 @@ class WaitAnalysis:
         if have is None:
             self._entry[block] = {c: dict(q) for c, q in state.items()}
             return True
-        changed = False
-        for counter, queue in state.items():
-            mine = have.setdefault(counter, {})
-            for i, age in queue.items():
-                if i not in mine or age < mine[i]:
-                    mine[i] = age
-                    changed = True
-        return changed
+        return merge(have, state)
 
     # -- results ------------------------------------------------------------
     def entry(self, block: int) -> _Queues | None:
         """A copy of the state at the start of a block; None where it cannot be reached."""
         start = self._entry[block]
         return None if start is None else {c: dict(q) for c, q in start.items()}
+
+    def walk(self) -> Iterator[tuple[Instruction, State]]:
+        """Every instruction that is reached with the state before it, in address order.
+
+        The state is only valid until the next step.
+        """
+        for b in self.cfg.blocks:
+            state = self.entry(b.index)
+            if state is None:
+                continue
+            for p in range(b.first, b.last + 1):
+                ins = self.cfg.lines[p]
+                yield ins, state
+                self._step(state, ins)
 
     def before(self, index: int) -> State:
         """State just before the instruction with listing index ``index``."""
@@ -272,17 +291,7 @@ class WaitAnalysis:
 
     def conflicts(self) -> list[Conflict]:
         """Every read or overwrite of a register that an outstanding load may still write."""
-        out: list[Conflict] = []
-        for b in self.cfg.blocks:
-            start = self._entry[b.index]
-            if start is None:
-                continue
-            state = {c: dict(q) for c, q in start.items()}
-            for p in range(b.first, b.last + 1):
-                ins = self.cfg.lines[p]
-                out.extend(self.conflicts_at(ins, state, state))
-                self._step(state, ins)
-        return out
+        return [c for ins, state in self.walk() for c in self.conflicts_at(ins, state, state)]
 
     def conflicts_at(self, ins: Instruction, operations: State, state: State) -> list[Conflict]:
         """Uses by ``ins`` of what ``operations`` (some of those outstanding in ``state``) still change."""
@@ -309,7 +318,7 @@ class WaitAnalysis:
         """
         if counter not in ins.counters or ins.index not in self.kinds:
             return False
-        return in_order(frozenset(self.kinds[i] for i in queue) | {self.kinds[ins.index]})
+        return self.ordered((*queue, ins.index))
 
 
 def _register_results(load: Instruction) -> Sequence[RegSpan]:

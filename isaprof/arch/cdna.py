@@ -50,7 +50,6 @@ ISSUE: dict[str, Fact] = {
     **facts("entries", src.INFERRED, "D", valu_queue=1),
     # flat scratch is set up by hardware, not read from SGPRs
     **facts("", "LLVM AMDGPU user guide, architected flat scratch", flat_scratch_sgpr=False),
-    "kernarg_id_source": Fact("sgpr", "", src.ISA_GUIDE),
     # how the records of a decoded trace book a dependency: CDNA as idle time, RDNA as stall of the consumer
     **facts("", src.FLYDSL, "M", dependency_is_idle=True),
 }  # fmt: skip

@@ -13,7 +13,6 @@ _DEVICE: dict[str, Fact] = {
     **facts("", src.BASEINFO, simds_per_cu=4, max_waves_per_simd=16, max_workgroups_per_unit=16),
     **facts("bytes", src.BASEINFO, lds_bytes=320 << 10, lds_max_per_workgroup=320 << 10,
             lds_alloc_granule=1024),
-    "kernarg_id_source": Fact("ttmp", "", src.ISA_GUIDE),
 }  # fmt: skip
 
 TABLE = build("gfx1250", "gfx1250", "gfx1250", GFX1250, _DEVICE)

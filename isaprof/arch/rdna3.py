@@ -15,7 +15,6 @@ FAMILY: dict[str, Fact] = {
     # 34 instead of 32 cycles when two of SRC0, SRC1, SRC2 start in one bank
     **facts("cycles", src.BANKED, "B", wmma_bank_extra=2),
     # where the kernel finds its workgroup ids
-    "kernarg_id_source": Fact("sgpr", "", src.ISA_GUIDE),
     **facts("cycles", src.TG_GFX1100, "M", barrier_release=14),
     **facts(
         "cycles", src.TG_GFX1100, "M",

@@ -12,7 +12,6 @@ FAMILY: dict[str, Fact] = {
     **rdna.FAMILY,
     "valu_rules": rdna.valu_rules(9),
     "matrix": Fact(matrix.WMMA_GFX12, "cycles", f"{src.MATRIX_CALC}; f16 and iu8 in {src.TG_GFX12}"),
-    "kernarg_id_source": Fact("ttmp", "", src.ISA_GUIDE),
     **facts("cycles", src.TG_GFX12, "M", barrier_release=13),
     **facts(
         "cycles", src.TG_GFX12, "M",

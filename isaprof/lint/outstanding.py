@@ -1,13 +1,13 @@
-"""The wait-counter interpretation of :mod:`isaprof.analysis.waits`, walked once for all rules."""
+"""The wait-counter interpretation of :mod:`isaprof.analysis.waits`, with the paths that rules show."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from functools import cached_property
 
 from isaprof.analysis.cfg import is_indirect
-from isaprof.analysis.waits import Kind, State, WaitAnalysis, in_order
+from isaprof.analysis.waits import Kind, WaitAnalysis, in_order
 from isaprof.isa.model import Instruction
 
 
@@ -21,32 +21,11 @@ def _ordered(kinds: Iterable[Kind]) -> bool:
 
 
 class Outstanding(WaitAnalysis):
-    """:class:`WaitAnalysis` with an iterator over all states and concrete paths for its conflicts."""
+    """:class:`WaitAnalysis` that reports no more than is known, with concrete paths for its conflicts."""
 
     def ordered(self, queue: Iterable[int]) -> bool:
         """Whether the operations of a queue (listing rows) complete in issue order."""
         return _ordered(self.kinds[i] for i in queue)
-
-    def _same_queue(self, ins: Instruction, counter: str, queue: Mapping[int, int]) -> bool:
-        """True for a younger load of an in-order queue: it returns behind the older ones."""
-        if counter not in ins.counters or ins.index not in self.kinds:
-            return False
-        return _ordered([*(self.kinds[i] for i in queue), self.kinds[ins.index]])
-
-    def walk(self) -> Iterator[tuple[Instruction, State]]:
-        """Every instruction that is reached with the state before it, in address order.
-
-        The state is only valid until the next step.
-        """
-        for b in self.cfg.blocks:
-            start = self._entry[b.index]
-            if start is None:
-                continue
-            state = {c: dict(q) for c, q in start.items()}
-            for p in range(b.first, b.last + 1):
-                ins = self.cfg.lines[p]
-                yield ins, state
-                self._step(state, ins)
 
     @cached_property
     def _ordered_at(self) -> dict[tuple[int, str], bool]:

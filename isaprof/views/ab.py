@@ -8,9 +8,9 @@ from rich.text import Text
 
 from isaprof.ab.model import NO_SPREAD
 from isaprof.views.diff import MARKS, signed
-from isaprof.views.layout import add_row, new_table, print_table
+from isaprof.views.layout import add_row, new_table, print_line, print_table, records
 from isaprof.views.palette import clean, grouped
-from isaprof.views.table import _line, _records, standard_output
+from isaprof.views.table import standard_output
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,11 +33,11 @@ def render(result: Result, *, console: Console | None = None, hottest: int = 20)
     console.print(title, soft_wrap=True)
     for arm in (r.a, r.b):
         name = "" if arm.kernel == r.a.kernel else f"  kernel {clean(arm.kernel)}"
-        _line(console, f"{arm.name}: {clean(arm.path)}{name}  .text {arm.text_sha256[:12]}")
+        print_line(console, f"{arm.name}: {clean(arm.path)}{name}  .text {arm.text_sha256[:12]}")
     for note in r.notes:
-        _line(console, f"note: {clean(note)}", "yellow")
+        print_line(console, f"note: {clean(note)}", "yellow")
     if r.workgroups[0] < r.workgroups[1]:
-        _line(console, f"note: {r.workgroups[0]} of {r.workgroups[1]} workgroups ran", "yellow")
+        print_line(console, f"note: {r.workgroups[0]} of {r.workgroups[1]} workgroups ran", "yellow")
     console.print()
     _correctness(r, console)
     console.print()
@@ -56,7 +56,7 @@ def _correctness(r: Result, console: Console) -> None:
         add_row(table, (str(a.seed), _check(a), _check(b), _agreement(d)))
     print_table(table, console)
     if r.problem:
-        _line(console, clean(r.problem), "bold red")
+        print_line(console, clean(r.problem), "bold red")
 
 
 def _check(check: Check) -> Text:
@@ -113,25 +113,25 @@ def _cycles(r: Result, console: Console, label: str) -> None:
         )  # fmt: skip
     print_table(table, console)
     but = "" if r.correct else "; the outputs or waits are wrong, see above"
-    _line(console, f"{r.b.name} by span: {verdict(r.span)}, {label}{but}", "bold")
-    _line(console, NO_SPREAD, "dim")
+    print_line(console, f"{r.b.name} by span: {verdict(r.span)}, {label}{but}", "bold")
+    print_line(console, NO_SPREAD, "dim")
 
 
 def edited_lines(r: Result, console: Console, hottest: int) -> None:
     """Edited lines in code order, then the other lines whose cycles changed most, then the sum."""
     c = r.comparison
-    _line(console, "instructions: " + ", ".join(f"{n} {s}" for s, n in c.counts.items() if n), "bold")
+    print_line(console, "instructions: " + ", ".join(f"{n} {s}" for s, n in c.counts.items() if n), "bold")
     rows = c.rows
     edited = rows[~rows["status"].isin(("same", "residual"))]
     shown = edited.head(max(hottest, 1) * 5)
     if len(shown):
         _rows_table(r, f"Edited lines ({len(edited)})", shown, console)
         if len(edited) > len(shown):
-            _line(console, f"... and {len(edited) - len(shown)} more: --json lists all", "dim")
+            print_line(console, f"... and {len(edited) - len(shown)} more: --json lists all", "dim")
     others = rows[(rows["rank"] > 0) & ~rows.index.isin(edited.index)].sort_values("rank").head(hottest)
     if len(others):
         _rows_table(r, f"Other lines whose cycles changed most ({len(others)})", others, console)
-    _line(
+    print_line(
         console,
         f"change of wave cycles: lines {signed(r.lines_delta)}, launch and drain {signed(r.residual_delta)}, "
         f"together {signed(c.delta_cycles)}",
@@ -146,7 +146,7 @@ def _rows_table(r: Result, title: str, frame: pd.DataFrame, console: Console) ->
          *((f"cycles {n}", "n") for n in names), ("change", "n"), ("cause", "f")),
         title=title,
     )  # fmt: skip
-    for row in _records(frame):
+    for row in records(frame):
         a, b = clean(str(row["text_a"])), clean(str(row["text_b"]))
         text = f"{a}\n{b}" if row["status"] == "changed" else (b or a)
         add_row(
@@ -195,8 +195,8 @@ def to_dict(result: Result) -> dict[str, Any]:
         "spread_note": NO_SPREAD,
         "difference": {
             "counts": c.counts,
-            "rows": [_row(row) for row in _records(changed)],
-            "causes": [{k: _plain(row[k]) for k in _CAUSE} for row in _records(c.causes)],
+            "rows": [_row(row) for row in records(changed)],
+            "causes": [{k: _plain(row[k]) for k in _CAUSE} for row in records(c.causes)],
             "lines_delta": r.lines_delta,
             "residual_delta": r.residual_delta,
             "total_delta": int(c.delta_cycles),

@@ -8,9 +8,9 @@ from rich.text import Text
 
 from isaprof.edit.markdown import change, edits
 from isaprof.views.ab import edited_lines, verdict
-from isaprof.views.layout import add_row, new_table, print_table
+from isaprof.views.layout import add_row, new_table, print_line, print_table
 from isaprof.views.palette import clean, grouped
-from isaprof.views.table import _line, standard_output
+from isaprof.views.table import standard_output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,11 +39,13 @@ def render_outcome(outcome: Outcome, *, console: Console | None = None, hottest:
     if s.description:
         head.append(f"  {clean(s.description)}", style="")
     console.print(head, soft_wrap=True)
-    _line(console, f"output: {_verdict(s)}", _STYLES.get(s.status.value, ""))
+    print_line(console, f"output: {_verdict(s)}", _STYLES.get(s.status.value, ""))
     if s.message:
-        _line(console, clean(s.message), "bold red" if s.status.value == "wrong" else "dim")
+        print_line(console, clean(s.message), "bold red" if s.status.value == "wrong" else "dim")
     if s.cycles is not None:
-        _line(console, f"{grouped(s.cycles)} cycles ({s.provenance}: span of {s.waves} waves on one unit)")
+        print_line(
+            console, f"{grouped(s.cycles)} cycles ({s.provenance}: span of {s.waves} waves on one unit)"
+        )
     if outcome.previous is not None:
         _compared(outcome.previous, console)
     if outcome.original is not None and outcome.original is not outcome.previous:
@@ -68,7 +70,7 @@ def _compared(result: Result, console: Console) -> None:
     outputs = result.outputs
     equal = all(d.equal == d.compared for d in outputs)
     agree = "outputs equal" if equal else "outputs agree" if result.agree else "OUTPUTS DIFFER"
-    _line(console, f"against {result.a.name}: {verdict(result.span)}, {agree}", "bold")
+    print_line(console, f"against {result.a.name}: {verdict(result.span)}, {agree}", "bold")
 
 
 def render_ladder(steps: Sequence[Step], *, console: Console | None = None) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.console import Console
 
 #: the text column is never narrower than this
@@ -59,3 +60,14 @@ def print_table(table: Table, console: Console) -> None:
         console.print(table)
     finally:
         console.width = width
+
+
+def print_line(console: Console, text: str, style: str = "") -> None:
+    """A line beside the tables; an empty one is left out."""
+    if text:
+        console.print(Text(text, style=style), soft_wrap=False)
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a frame, each as column -> value."""
+    return frame.to_dict("records")  # type: ignore[return-value]

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from isaprof.views.layout import add_row, new_table, print_table
+from isaprof.views.layout import add_row, new_table, print_line, print_table, records
 from isaprof.views.palette import PROVENANCE_TEXT, bar, cause_look, clean, grouped, percentage
 from isaprof.views.remarks import coverage
 
 if TYPE_CHECKING:
-    import pandas as pd
     from rich.console import Console
 
     from isaprof.attribution.model import Analysis
@@ -70,7 +69,7 @@ def render(
             print_table(hottest_table(analysis, hottest), console)
         if not listed:
             count = grouped(len(analysis.lines))
-            _line(console, f"--all lists all {count} instructions in code order", "dim")
+            print_line(console, f"--all lists all {count} instructions in code order", "dim")
     elif by != "cause":
         from isaprof.views.rollups import show
 
@@ -97,39 +96,32 @@ def header(analysis: Analysis, console: Console) -> None:
         analysis.provenance, style="bold green" if analysis.provenance == "measured" else "bold yellow"
     )
     console.print(title, soft_wrap=True)
-    _line(console, PROVENANCE_TEXT.get(analysis.provenance, ""), "dim")
-    _line(console, coverage(analysis.meta), "dim")
+    print_line(console, PROVENANCE_TEXT.get(analysis.provenance, ""), "dim")
+    print_line(console, coverage(analysis.meta), "dim")
     waves = len(analysis.waves)
-    _line(
+    print_line(
         console,
         f"{grouped(waves)} wave{'s' * (waves != 1)} traced, {grouped(analysis.instructions)} instructions, "
         f"{grouped(analysis.total_cycles)} wave cycles within {grouped(analysis.span_cycles)} cycles",
     )
     if analysis.overlap_cycles:
-        _line(
+        print_line(
             console,
             f"{grouped(analysis.overlap_cycles)} cycles of overlapping records are counted once",
             "dim",
         )
     if analysis.unexplained_share > UNEXPLAINED_LIMIT:
-        _line(
+        print_line(
             console,
             f"unexplained: {percentage(analysis.unexplained_share)} of the wave cycles",
             "bold magenta",
         )
     for warning in analysis.meta.get("warnings", ()):
-        _line(console, f"warning: {clean(str(warning.get('message', warning.get('kind', ''))))}", "yellow")
+        print_line(
+            console, f"warning: {clean(str(warning.get('message', warning.get('kind', ''))))}", "yellow"
+        )
     for note in analysis.notes:
-        _line(console, f"note: {clean(note)}", "dim")
-
-
-def _line(console: Console, text: str, style: str = "") -> None:
-    if text:
-        console.print(Text(text, style=style), soft_wrap=False)
-
-
-def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    return frame.to_dict("records")  # type: ignore[return-value]
+        print_line(console, f"note: {clean(note)}", "dim")
 
 
 def causes_table(analysis: Analysis) -> Table:
@@ -137,7 +129,7 @@ def causes_table(analysis: Analysis) -> Table:
     table = new_table(
         (("cause", "f"), ("cycles", "n"), ("share", "n"), ("", "f")), title="Where the cycles went"
     )
-    for row in _records(analysis.causes):
+    for row in records(analysis.causes):
         look = cause_look(str(row["cause"]))
         add_row(
             table,
@@ -162,7 +154,7 @@ def hottest_table(analysis: Analysis, count: int) -> Table:
          ("idle", "n"), *((("exposed", "n"),) if split else ()), ("share", "n")),
         title="Hottest lines",
     )  # fmt: skip
-    for row in _records(hot):
+    for row in records(hot):
         add_row(
             table,
             (
@@ -199,7 +191,7 @@ def line_table(analysis: Analysis, *, wide: bool = True) -> Table:
     columns = [("line", "n"), ("pc", "n"), ("instruction", "t"), *figures, ("cause", "f"), ("culprit", "n")]
     keep = [i for i, (name, _) in enumerate(columns) if wide or name not in ("pc", "share")]
     table = new_table((columns[i] for i in keep), title="All instructions")
-    for row in _records(analysis.lines):
+    for row in records(analysis.lines):
         look = cause_look(str(row["cause"])) if row["cause"] else None
         label = clean(str(row["label"])) if row["label"] else ""
         cells: tuple[str | Text, ...] = (
@@ -224,7 +216,7 @@ def culprit_table(analysis: Analysis, count: int) -> Table:
          ("victim", "n")),
         title="By culprit",
     )  # fmt: skip
-    for row in _records(by_culprit(analysis)[:count]):
+    for row in records(by_culprit(analysis)[:count]):
         known = int(row["culprit"]) >= 0
         look = cause_look(str(row["cause"]))
         more = f" +{int(row['victims']) - 1}" if int(row["victims"]) > 1 else ""
@@ -247,7 +239,7 @@ def wave_table(analysis: Analysis) -> Table:
         title="By wave",
     )  # fmt: skip
     causes = [str(c) for c in analysis.causes["cause"]]
-    for row in _records(analysis.waves):
+    for row in records(analysis.waves):
         largest = sorted(((int(row[c]), c) for c in causes if row.get(c)), reverse=True)[:3]
         text = Text(", ").join(
             Text(
@@ -286,21 +278,21 @@ def render_comparison(comparison: Comparison, *, console: Console | None = None,
     header(c.b, console)
     console.print()
     change = c.delta_per_wave / c.per_wave_a if c.per_wave_a else 0.0
-    _line(
+    print_line(
         console,
         f"cycles per wave: {c.per_wave_a:,.1f} -> {c.per_wave_b:,.1f} ({signed(c.delta_per_wave)}, "
         f"{100 * change:+.2f}%)",
         "bold",
     )
     counts = ", ".join(f"{n} {status}" for status, n in c.counts.items() if n)
-    _line(console, f"instructions: {counts}")
+    print_line(console, f"instructions: {counts}")
     for note in c.notes:
-        _line(console, f"note: {clean(note)}", "yellow")
+        print_line(console, f"note: {clean(note)}", "yellow")
     console.print()
     table = new_table(
         (("cause", "f"), ("a", "n"), ("b", "n"), ("change", "n")), title="Cycles per wave, by cause"
     )
-    for row in _records(c.causes):
+    for row in records(c.causes):
         look = cause_look(str(row["cause"]))
         add_row(
             table,
@@ -317,7 +309,7 @@ def render_comparison(comparison: Comparison, *, console: Console | None = None,
          ("change", "n")),
         title="Largest changes, cycles per wave",
     )  # fmt: skip
-    for row in _records(changed):
+    for row in records(changed):
         a, b = clean(str(row["text_a"])), clean(str(row["text_b"]))
         text = b or a
         if row["status"] == "changed":

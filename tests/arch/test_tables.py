@@ -22,7 +22,7 @@ NEEDED = (
     "valu_rules", "matrix", "counter_model", "counter_max", "smem_hit", "smem_cold", "l1_latency",
     "l2_latency",
     "mall_latency_ns", "dram_latency_ns", "wave_start_cold", "wave_start_warm", "endpgm_idle",
-    "endpgm_after_store", "valu_sgpr_to_salu", "kernarg_id_source", "dependency_is_idle", "wait_satisfied",
+    "endpgm_after_store", "valu_sgpr_to_salu", "dependency_is_idle", "wait_satisfied",
 )  # fmt: skip
 
 
