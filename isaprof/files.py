@@ -7,6 +7,7 @@ import os
 import stat
 from os import PathLike
 from pathlib import Path
+from typing import BinaryIO
 
 from isaprof.errors import BadInput, EnvironmentProblem, UsageError
 
@@ -16,10 +17,20 @@ def content(path: str | PathLike[str]) -> bytes:
 
     Devices and pipes are refused: they may never end, or never begin.
     """
+    _is_file(path)
+    return Path(path).read_bytes()
+
+
+def open_file(path: str | PathLike[str]) -> BinaryIO:
+    """The file opened for reading; OSError where it cannot be, or is a device or a pipe."""
+    _is_file(path)
+    return Path(path).open("rb")
+
+
+def _is_file(path: str | PathLike[str]) -> None:
     mode = os.stat(path).st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise OSError(errno.EINVAL, "a device or a pipe; a file is needed", str(path))
-    return Path(path).read_bytes()
 
 
 def read_bytes(path: str | PathLike[str]) -> bytes:

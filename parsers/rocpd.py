@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from isaprof.errors import BadInput
+from isaprof.files import open_file
 from isaprof.parsers.rocprof_runs import DEVICE_KEYS, Run, Runs, make_run
 
 _KIND = "bad_results"
@@ -36,7 +37,7 @@ _TABLES = (
 def read_rocpd(path: Path) -> Runs:
     """Dispatches, GPUs and load addresses. BadInput (``bad_results``) where it is no rocpd file."""
     try:
-        with path.open("rb") as f:
+        with open_file(path) as f:
             head = f.read(len(_MAGIC))
     except OSError as e:
         raise _bad(path, f"cannot read: {e.strerror or e}") from None

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isaprof.errors import BadInput
+from isaprof.files import open_file
 from isaprof.parsers.jsonfile import INT_MAX, Fields, load_json
 
 I64 = NDArray[np.int64]
@@ -119,7 +120,7 @@ class _mapped:
 
     def __enter__(self) -> mmap.mmap:
         try:
-            with self.path.open("rb") as f:
+            with open_file(self.path) as f:
                 self.map = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
         except (OSError, ValueError) as e:
             raise BadInput(f"cannot read: {e}", path=self.path, kind=self.kind, hint=self.hint) from None

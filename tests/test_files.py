@@ -15,14 +15,20 @@ from isaprof.errors import BadInput, EnvironmentProblem, UsageError
 from isaprof.files import may_write, read_bytes, write_new
 from isaprof.launch.file import LaunchFile
 from isaprof.parsers.jsonfile import load_json
+from isaprof.parsers.rocpd import read_rocpd
+from isaprof.parsers.sqtt.buffers import read_buffer
 from isaprof.parsers.trace_folder import read_bytes as read_trace
 
 
 def test_devices_and_pipes_are_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    for path in (tmp_path / "pipe", "/dev/zero"):
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
         with pytest.raises(BadInput, match="a file is needed"):
             read_bytes(path)
+        with pytest.raises(BadInput, match="a file is needed"):
+            read_buffer(path)
+        with pytest.raises(BadInput, match="a file is needed"):
+            read_rocpd(path)
 
 
 def test_a_name_that_cannot_be_is_bad_input(tmp_path: Path) -> None:

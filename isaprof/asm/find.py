@@ -101,7 +101,7 @@ def recorded_arch(path: Path) -> str | None:
 
     try:
         said = json.loads((path.parent / "meta.json").read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     arch = said.get("arch") if isinstance(said, dict) else None
     return arch if isinstance(arch, str) else None

@@ -24,6 +24,7 @@ from isaprof.capture.place import default_path, exists, may_write
 from isaprof.capture.schema import DAMAGED, REQUIRED_TABLES, SCHEMA_NAME, SCHEMA_VERSION
 from isaprof.capture.tables import RowGroups, check, read, to_arrow, write
 from isaprof.errors import BadInput, EnvironmentProblem, UsageError
+from isaprof.files import content
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -230,7 +231,7 @@ def open(path: str | Path) -> Capture:  # noqa: A001
 
 def _code_object(part: Path, entry: Mapping[str, Any]) -> CodeObjectRef:
     try:
-        data = part.read_bytes()
+        data = content(part)
     except OSError as e:
         message = f"unreadable code object: {e.strerror or e}"
         raise BadInput(message, path=part, kind="bad_capture", hint=DAMAGED) from e

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,12 +20,13 @@ def open_object(path: Path, *, target: str | None, kernel: str | None) -> tuple[
     Go on with ``origin.kernel`` (the full name), ``origin.path`` (where a launch
     file may lie beside) and ``origin.arch`` (for readers of the bytes).
     """
+    from isaprof.asm.find import recorded_arch
     from isaprof.codeobj.source import load_object
 
     try:
         data, co, origin = load_object(path, target=target, kernel=kernel)
     except BadInput as e:
-        beside = _described(path) if target is None and e.kind == "arch_needed" else None
+        beside = recorded_arch(path) if target is None and e.kind == "arch_needed" else None
         if beside is None:
             raise
         data, co, origin = load_object(path, target=beside, kernel=kernel)
@@ -34,17 +34,6 @@ def open_object(path: Path, *, target: str | None, kernel: str | None) -> tuple[
     for note in origin.notes:
         print(f"isaprof: note: {note}", file=sys.stderr)
     return data, co, origin
-
-
-def _described(path: Path) -> str | None:
-    """The architecture in the meta.json of a trace folder beside a minimal ELF file, which names none."""
-    from isaprof.files import read_bytes
-
-    try:
-        arch = json.loads(read_bytes(path.with_name("meta.json")))["arch"]
-    except (BadInput, ValueError, RecursionError, KeyError, TypeError):
-        return None
-    return arch if isinstance(arch, str) else None
 
 
 def load_plugins(paths: Iterable[Path] | None) -> None:

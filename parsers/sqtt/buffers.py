@@ -7,6 +7,7 @@ import os
 import stat
 from pathlib import Path
 
+from isaprof.files import open_file
 from isaprof.parsers.sqtt.header import Buffer
 from isaprof.parsers.trace_folder import read_bytes
 
@@ -25,7 +26,7 @@ def file_size(path: Path) -> int:
 def read_buffer(path: Path) -> Buffer:
     """Content of a trace file; BadInput of kind ``missing_file`` where it cannot be read."""
     try:
-        with path.open("rb") as f:
+        with open_file(path) as f:
             status = os.fstat(f.fileno())
             if stat.S_ISREG(status.st_mode) and status.st_size >= LARGE:
                 return mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
