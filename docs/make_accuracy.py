@@ -54,8 +54,8 @@ FITTED = """
 
 Launch, first scalar and vector wait, cold code and drain, with `isaprof calibrate` run on all captures of the
 device but the one that is judged. Two engines of one dispatch are one capture. The shader clock of each is
-known (its marks of real time). Whether the device had code and translations at hand is not: a launch is fitted
-to the captures in the faster state, so that those in the slower one (`plus`, and `handwritten` on the
+known (its marks of real time). Whether the device had code and translations at hand is not: a launch is
+fitted to the captures in the faster state, so that those in the slower one (`plus`, and `handwritten` on the
 gfx1201-class device) are missed by what the first use adds. What only one capture shows, such as the first
 vector wait of a dispatch that fills the device, keeps its built-in value when that capture is judged.
 
