@@ -39,7 +39,7 @@ _DEVICE: dict[str, Fact] = {
         "cycles", src.SCHED,
     ),
     **facts("instructions of different waves per turn", src.INFERRED, "D", valu_per_turn=1),
-    **facts("cycles", f"{src.TG_GFX950}, by analogy", "D", valu_to_mem=12, barrier_release=8),
+    **facts("cycles", f"{src.TG_GFX950}, by analogy", "D", valu_to_mem=12, mfma_to_lds=12, barrier_release=8),
     **facts("cycles", src.MT4G, "B", smem_hit=48, l1_latency=116, l2_latency=288),
     **facts("cycles", f"{src.TG_GFX950}, by analogy", "D", smem_cold=740),
     **facts("ns", src.MT4G, "B", mall_latency_ns=240, dram_latency_ns=425),

@@ -60,7 +60,8 @@ def offer_matrix_pipe(code: StaticCode, records: Records, simd: NDArray[np.int64
     The matrix pipe is taken for 4 x passes cycles (AMD matrix instruction
     calculator, SISchedule.td). On CDNA other VALU instructions may issue
     ``matrix_to_valu`` cycles after it (gfx950: 8, measured), packed f32 after
-    4 x (passes + 3); f32 and f64 types block the VALU for the whole time.
+    4 x (passes + 3), as does whatever takes every VALU port; f32 and f64 types
+    block the VALU for the whole time.
     """
     table = code.table
     if "matrix_to_valu" not in table and not any(r.blocks_valu for r in table.get("matrix", ())):
@@ -70,8 +71,7 @@ def offer_matrix_pipe(code: StaticCode, records: Records, simd: NDArray[np.int64
     if not is_matrix.any() or table.get("valu_queue", 1) > 1:
         return  # behind a queue, the issue of a matrix instruction says nothing about its execution
     period = int(table.get("issue_period", 1))
-    scale = np.array(["_scale_" in x.base for x in code.instructions], np.bool_)[records.line]
-    starts = np.where(scale, records.time + records.duration - period, records.issue)
+    starts = records.issue + code.scale_slot[records.line]
     pipe = stream(records, simd, is_matrix, starts)
     users = np.flatnonzero((cls & int(Cls.VALU)) != 0)
     at = pipe.before(simd[users], starts[users])

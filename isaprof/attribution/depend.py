@@ -49,7 +49,7 @@ def offer_order_rules(code: StaticCode, records: Records, out: Constraints) -> N
         producer = last[key]
         at = np.flatnonzero(((cls & int(rule.consumer)) != 0) & (producer >= 0))
         p = producer[at]
-        ready = records.issue[p] + int(cycles)
+        ready = records.issue[p] + code.scale_slot[records.line[p]] + int(cycles)
         if rule.after_occupancy:
             period = int(code.table.get("issue_period", 1))
             ready = ready + code.occupancy[records.line[p]] - period

@@ -202,7 +202,9 @@ def _explain_instructions(
     until, behind = _bank_conflicts(ctx, r, at)
     out.add(r, until, CAUSE_CODE[Cause.VGPR_CONFLICT], behind)
     r, at = _left(r, until, issue)
-    cold = _fetches(ctx, r, issue[r] - at)
+    # the code was on its way from the begin of the wait on, whatever else it waited for meanwhile
+    idle = (records.time[r] == issue[r]) & (2 * (issue[r] - at) >= FETCH_SLOTS * period)
+    cold = _fetches(ctx, r, np.where(idle, issue[r] - ctx.begin[r], issue[r] - at))
     out.add(r[cold], issue[r[cold]], CAUSE_CODE[Cause.FETCH], -1)
 
 
@@ -335,20 +337,17 @@ def _explain_wait(
 ) -> None:
     """An unsatisfied counter wait: who may have ended it, and until when.
 
-    With several counters an LDS operation that is surely ``done`` so many cycles
-    after its issue (LDS_DONE) is no longer a candidate; what remains undecided
-    is divided equally between the candidates and marked ambiguous.
+    Beside others an LDS operation that is surely ``done`` so many cycles after
+    its issue (LDS_DONE) is no longer a candidate, as long as one is left; what
+    remains undecided is divided equally between the candidates and marked ambiguous.
     """
     if len(groups) == 1 and len(groups[0].culprits) == 1:
         op = groups[0].culprits[0]  # most waits: the general rule below comes to the same
-        until = end
-        if op.cause is Cause.WAIT_LDS and begin < (surely := int(ctx.issue[op.r]) + done) < end:
-            until = surely
-        if until == end and (extra := ctx.conflicts.get(op.r, 0)):
+        if extra := ctx.conflicts.get(op.r, 0):
             out.add_one(r, max(begin, end - extra), op.cause, op.line)
             out.add_one(r, end, Cause.LDS_CONFLICT, op.line)
         else:
-            out.add_one(r, until, op.cause, op.line)
+            out.add_one(r, end, op.cause, op.line)
         return
     issue = ctx.issue
     candidates: dict[int, Op] = {}
@@ -357,8 +356,10 @@ def _explain_wait(
     last = {
         op.r: int(issue[op.r]) + done if op.cause is Cause.WAIT_LDS else TO_END for op in candidates.values()
     }
-    if all(t <= begin for t in last.values()):
+    if (latest := max(last.values())) <= begin:
         last = dict.fromkeys(last, TO_END)  # slower than any seen; the counters leave no one else
+    elif latest < end:  # LDS alone, under load: the youngest are left
+        last = {k: TO_END if t == latest else t for k, t in last.items()}
     stops = sorted({min(t, end) for t in last.values() if t > begin})
     for stop in stops:
         ops = [op for op in candidates.values() if last[op.r] >= stop]

@@ -30,7 +30,7 @@ class Cls(IntFlag):
     VALU = 1 << 0  #: anything on the vector ALU, matrix and transcendental included
     MATRIX = 1 << 1
     TRANS = 1 << 2
-    PACKED = 1 << 3  #: packed f32 on CDNA, which waits for a whole matrix operation
+    PACKED = 1 << 3  #: takes every VALU port on CDNA (packed f32, transcendentals): waits for a whole MFMA
     VALU_SGPR = 1 << 4  #: vector instruction that writes SGPR, VCC or EXEC
     SALU = 1 << 5
     SMEM = 1 << 6
@@ -85,6 +85,7 @@ class StaticCode:
     latency: NDArray[np.int64]  #: issue to use of the result by a VALU, cycles
     reads: tuple[int, ...]  #: register masks
     writes: tuple[int, ...]
+    scale_slot: NDArray[np.int64]  #: cycles that a matrix instruction's load of scales issues before it
     skipped: tuple[tuple[int, ...], ...]  #: untraced lines just before this one (s_delay_alu, s_wait_alu)
 
     def __len__(self) -> int:
@@ -124,9 +125,11 @@ def static_code(capture: Capture, instructions: Sequence[Instruction] | None = N
         occupancy[i], latency[i] = _costs(x, Cls(int(cls[i])), table)
     pc = np.array([x.pc for x in ins], np.int64)
     size = np.array([x.size for x in ins], np.int64)
+    scales = np.array(["_scale_" in x.base and x.pipe is Pipe.MATRIX for x in ins], np.bool_)
     return StaticCode(
         ins, table, cls, pc, size, occupancy, latency,
-        tuple(mask(x.reads) for x in ins), tuple(mask(x.writes) for x in ins), _skipped(ins),
+        tuple(mask(x.reads) for x in ins), tuple(mask(x.writes) for x in ins),
+        np.where(scales, int(table.get("matrix_scale_slot", 0)), 0), _skipped(ins),
     )  # fmt: skip
 
 
@@ -148,8 +151,8 @@ def classify(x: Instruction, table: ArchTable) -> Cls:
             cls |= Cls.MATRIX
         elif x.pipe is Pipe.TRANS:
             cls |= Cls.TRANS
-        packed = table.get("packed_f32_pattern")
-        if packed and re.fullmatch(packed, base):
+        alone = (table.get("packed_f32_pattern", ""), *table.get("valu_alone", ()))
+        if any(p and _fullmatch(p, base) for p in alone):
             cls |= Cls.PACKED
         if any(s.cls in _SCALAR_STATE for s in x.writes):
             cls |= Cls.VALU_SGPR

@@ -102,14 +102,40 @@ def test_matrix_dependency() -> None:
     ]
 
 
-def test_packed_f32_behind_a_matrix_instruction() -> None:
+@pytest.mark.parametrize(
+    "behind",
+    ["v_pk_mul_f32 v[0:1], v[2:3], v[4:5]", "v_exp_f32_e32 v0, v1", "v_cvt_pk_bf16_f32 v0, v1, v2"],
+)
+def test_what_takes_both_vector_ports_behind_a_matrix_instruction(behind: str) -> None:
     # 4 * (8 + 3) = 44 cycles after a 32x32x16
-    program = [
-        "v_mfma_f32_32x32x16_bf16 a[0:15], v[40:43], v[44:47], a[0:15]",
-        "v_pk_mul_f32 v[0:1], v[2:3], v[4:5]",
-    ]
+    program = ["v_mfma_f32_32x32x16_bf16 a[0:15], v[40:43], v[44:47], a[0:15]", behind]
     assert waits("gfx950", program, Wave().add(0).add(1, stall=40)) == [
         (1, "stall", "matrix pipe busy", 0, 40)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arch", "mfma", "issue", "idle"),
+    [
+        ("gfx942", "v_mfma_i32_16x16x32_i8 v[0:3], v[8:9], v[10:11], v[0:3]", 4, 8),
+        # the scales are loaded in a slot of their own, before
+        ("gfx950", "v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[8:11], v[12:15], v[0:3], v20, v21 "
+                   "op_sel_hi:[0,0,0] cbsz:4 blgp:4", 8, 4),
+    ],
+)  # fmt: skip
+def test_lds_behind_a_matrix_instruction_cdna(arch: str, mfma: str, issue: int, idle: int) -> None:
+    program = [mfma, "ds_read_b128 v[40:43], v44"]
+    wave = Wave().add(0, issue=issue).add(1, idle=idle)
+    assert waits(arch, program, wave) == [(1, "idle", "matrix pipe busy", 0, idle)]
+
+
+def test_a_fetch_bubble_counts_from_the_begin_of_the_wait() -> None:
+    # of 28 cycles the matrix pipe explains the first 12; the rest alone would be too short for an inference
+    mfma = "v_mfma_f32_16x16x32_bf16 a[{0}:{1}], v[40:43], v[44:47], a[{0}:{1}]"
+    program = [mfma.format(0, 3), mfma.format(4, 7)]
+    assert waits("gfx950", program, Wave().add(0).add(1, idle=28)) == [
+        (1, "idle", "matrix pipe busy", 0, 12),
+        (1, "idle", "instruction fetch", -1, 16),
     ]
 
 

@@ -117,6 +117,19 @@ def test_an_lds_read_that_must_be_done_is_no_candidate() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("arch", "program"),
+    [
+        ("gfx950", ["ds_read_b128 v[0:3], v8", "ds_read_b128 v[4:7], v8", "s_waitcnt lgkmcnt(0)"]),
+        ("gfx1151", ["ds_load_b128 v[0:3], v8", "ds_load_b128 v[4:7], v8", "s_waitcnt lgkmcnt(0)"]),
+        ("gfx950", ["s_nop 0", "flat_load_dword v1, v[4:5]", "s_waitcnt lgkmcnt(0)"]),
+    ],
+)
+def test_lds_under_load_is_the_culprit_however_long_it_takes(arch: str, program: list[str]) -> None:
+    found = blamed(arch, program, {2: 600})
+    assert [(victim, culprit, cycles) for victim, culprit, _, cycles, _ in found] == [(2, 1, 600)]
+
+
 def test_a_satisfied_wait_blames_nobody() -> None:
     program = [
         "s_nop 0",
