@@ -332,10 +332,11 @@ class Engine(Residency):
                     continue
                 ready_of[w] = base
                 if kind == wait_kind:
+                    early = grain if whole else 0  # its slot is the one in which the last one arrives
                     for c, n in L.waits[line]:
                         pending = outstanding[w * n_counters + c]
-                        if len(pending) > n and pending[-n - 1] > base:
-                            base = pending[-n - 1]
+                        if len(pending) > n and pending[-n - 1] - early > base:
+                            base = pending[-n - 1] - early
                     if base % grain:
                         base += grain - base % grain
                 elif kind == delay_kind:

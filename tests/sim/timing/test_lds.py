@@ -90,6 +90,28 @@ def test_conflicts_cost_time_and_are_reported() -> None:
 
 
 @pytest.mark.parametrize(
+    ("arch", "text", "cycles"),
+    [
+        ("gfx950", "ds_read_b128 v[4:7], v0", 56),  # 591 of 624 reads with nothing ahead of them
+        ("gfx950", "ds_read_b64_tr_b16 v[4:5], v0", 52),
+        ("gfx942", "ds_read_b32 v4, v0", 32),
+        ("gfx1100", "ds_load_b32 v4, v0", 32),
+    ],
+)
+def test_a_wait_ends_when_its_access_is_there(arch: str, text: str, cycles: int) -> None:
+    """Latencies are published from issue to the end of the wait, which takes no slot after that."""
+    program = listing(arch, text, "s_waitcnt lgkmcnt(0)", "s_mov_b32 s0, 0", "s_endpgm")
+    rows = run(program, [[straight(program)]])["insts"]
+    if arch.startswith("gfx9"):
+        end = rows.time.iloc[1] + rows.duration.iloc[1]
+        assert rows.stall.iloc[1] == rows.duration.iloc[1]
+        assert end == rows.time.iloc[2] + rows.stall.iloc[2]
+    else:
+        end = rows.time.iloc[1] + rows.stall.iloc[1]
+    assert end - rows.time.iloc[0] - rows.stall.iloc[0] == cycles
+
+
+@pytest.mark.parametrize(
     ("width", "stride", "simds", "cycles"),
     [
         (16, 16, (0, 1, 2, 3), 16),  # published for a CDNA4 burst: one ds_read_b128 a SIMD in 16 cycles

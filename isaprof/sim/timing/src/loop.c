@@ -1078,11 +1078,12 @@ int tl_run(loop_t *s)
             }
             s->ready[w] = base;
             if (kind == WAIT) {
+                int64_t early = u->whole ? grain : 0; /* its slot is the one in which the last one arrives */
                 for (int32_t i = u->waits_ptr[line]; i < u->waits_ptr[line + 1]; i++) {
                     int c = u->wait_counter[i];
                     int32_t count = s->n_outstanding[w * u->n_counters + c], k = u->wait_n[i];
-                    if (count > k && pending_of(s, w, c)[count - k - 1] > base)
-                        base = pending_of(s, w, c)[count - k - 1];
+                    if (count > k && pending_of(s, w, c)[count - k - 1] - early > base)
+                        base = pending_of(s, w, c)[count - k - 1] - early;
                 }
                 base = up_to(base, grain);
             } else if (kind == DELAY) {
