@@ -9,6 +9,7 @@ import numpy as np
 
 from isaprof.attribution.model import Cause
 from isaprof.attribution.static import Cls
+from isaprof.attribution.vgpr_banks import static_extra
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -113,7 +114,8 @@ class VectorPipe:
     The VALU sits behind an in-order queue: issue is not execution (public
     gfx1100 and gfx1200 traces). Operation i is through at
     max(through[i-1], issue[i]) + occupancy[i], with the occupancies of the
-    architecture table (WMMA 8, 16 or 32; transcendental 4; 64-bit 2).
+    architecture table (WMMA 8, 16 or 32; transcendental 4; 64-bit 2) and what
+    operands in one VGPR bank add to them.
     """
 
     stream: Streams
@@ -128,7 +130,7 @@ def vector_pipe(code: StaticCode, records: Records, simd: NDArray[np.int64]) -> 
     queue = stream(records, simd, (cls & int(Cls.VALU)) != 0, records.issue)
     if not len(queue.r):
         return None
-    occupancy = code.occupancy[records.line[queue.r]]
+    occupancy = (code.occupancy + static_extra(code))[records.line[queue.r]]
     total = np.cumsum(occupancy)
     slack = records.issue[queue.r] - (total - occupancy)
     span = int(slack.max() - slack.min()) + 1
