@@ -81,15 +81,18 @@ class Detail:
     def lines(self) -> pd.DataFrame:
         """Analysis.lines with source lines and the split of the waits.
 
-        ``exposed`` + ``hidden`` + ``covered`` + ``unknown`` = ``wait``; the same with
-        ``stall_`` in front = ``stall``. ``own_pipe``: wait with the wave's own
+        ``exposed`` + ``hidden`` + ``covered`` + ``unknown`` = ``wait`` + ``held``,
+        where ``held`` is time inside a barrier or trap that the trace books as issue
+        (RDNA): the waits as the roll-up by category counts them. The same with
+        ``stall_`` in front = ``stall``. ``own_pipe``: of the four, with the wave's own
         vector or matrix pipe busy.
         """
         out = self._lines.copy()
         known = self.sources
         out["source"] = pd.Series(known, dtype=object)
-        table = self.exposure
-        waits = table[table["part"] != "issue"]
+        waits = self.exposure
+        held = waits.loc[waits["part"] == "issue"].groupby("line")["cycles"].sum()
+        out["held"] = held.reindex(out.index, fill_value=0).astype(np.int64)
         for part, prefix in ((waits, ""), (waits[waits["part"] == "stall"], "stall_")):
             sums = part.groupby("line")[[*exposure.SPLIT, "own_pipe"]].sum()
             for name in exposure.SPLIT:

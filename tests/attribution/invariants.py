@@ -68,8 +68,16 @@ def check_detail(analysis: Analysis) -> None:
     lines, table = detail.lines, detail.exposure
     assert (table[list(SPLIT)] >= 0).all(axis=None)
     assert (table[list(SPLIT)].sum(axis=1) == table["cycles"]).all()
-    assert (lines[list(SPLIT)].sum(axis=1) == lines["wait"]).all()
+    assert (lines[list(SPLIT)].sum(axis=1) == lines["wait"] + lines["held"]).all()
     assert (lines[["stall_" + name for name in SPLIT]].sum(axis=1) == lines["stall"]).all()
+    # time in a barrier or trap that is booked as issue is a wait of its line, too, as by category
+    s = analysis.segments
+    held = s[(s["part"] == "issue") & (s["cause"] != "issue") & (s["line"] >= 0)]
+    by_line = held.groupby("line")["cycles"].sum()
+    assert lines["held"].tolist() == by_line.reindex(lines["line"], fill_value=0).tolist()
+    of_lines, by_cause = table.groupby("cause")[list(SPLIT)].sum(), detail.by("category").set_index("cause")
+    known = [name for name in SPLIT if name != "unknown"]  # there the cycles are, too, that found no room
+    assert (of_lines[known] == by_cause[known].reindex(of_lines.index, fill_value=0)).all(axis=None)
     parts = table.groupby(["part"])["cycles"].sum()
     assert parts.get("stall", 0) == lines["stall"].sum()
     assert parts.get("launch", 0) + parts.get("idle", 0) == lines["idle"].sum()

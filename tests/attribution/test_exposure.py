@@ -92,6 +92,21 @@ def test_a_resident_wave_without_records_makes_its_time_unknown() -> None:
     assert split(analyse(cap), 1) == (84 - 26, 16, 26)
 
 
+def test_time_inside_an_rdna_barrier_is_split_at_its_line() -> None:
+    # gfx11 books it as execution of s_barrier: no stall, no idle, yet waits of 99 and 76 behind a slot each
+    early = Wave().add(0, issue=1).add(1, issue=100)
+    late = Wave(begin=20, slot=1).straight([0] * 4, issue=1).add(1, issue=77)
+    a = analyse(capture("gfx1100", ("s_mov_b32 s1, s2", "s_barrier"), [early, late]))
+    assert a.detail is not None
+    row = a.detail.lines.loc[1]
+    assert (row["wait"], row["held"]) == (0, 99 + 76)
+    barrier = a.detail.by("category").set_index("cause").loc["barrier"]
+    of_line = a.detail.exposure.query("line == 1 and cause == 'barrier'")[list(SPLIT)].sum()
+    assert of_line.tolist() == barrier[list(SPLIT)].tolist() == [94 + 76, 5, 0, 0]
+    assert row[list(SPLIT)].tolist() == of_line.tolist()  # the late one issued five times
+    assert a.detail.most_exposed["line"].tolist() == [1]
+
+
 def test_a_bank_conflict_under_a_longer_load_wait_costs_nothing() -> None:
     wave = Wave().add(0).add(4).add(5, stall=600, issue=0)
     cap = capture("gfx950", GFX950, [wave, other()])
