@@ -7,8 +7,7 @@ for vector memory, the first byte for scalar loads, and data passes for LDS.
 from __future__ import annotations
 
 import ctypes
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -17,18 +16,13 @@ import numpy as np
 
 from isaprof.isa.model import Listing
 from isaprof.sim.events import MemEvents
-from isaprof.sim.timing import lds
 from isaprof.sim.timing.accesses import Accesses, joined, reduce
+from isaprof.sim.timing.banks import banks
 from isaprof.sim.timing.calibration import Constants
 from isaprof.sim.trace import WorkgroupTrace
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from isaprof.arch.table import LdsPattern
-
-#: different patterns of conflicting addresses of one shape that are looked into; random ones are too many
-MAX_PATTERNS = 1024
 
 
 @dataclass(slots=True)
@@ -103,63 +97,10 @@ def flatten(
     atomic_lines = [i.mem is not None and i.mem.atomic for i in listing.instructions]
     atomic = np.array(atomic_lines, dtype=bool)[line[steps]]
     r = reduce(lib, x, atomic, k["l1_line_bytes"].bit_length() - 1)
-    passes, least, reason, reasons = _local_passes(x, r.same, atomic, k["lds_lane_groups"][wave_size])
+    local = banks(lib, x, r.same, atomic, k["lds_lane_groups"][wave_size])
     return Paths(
         start=start, line=line, taken=taken, event=event, space=x.space, store=x.store, atomic=atomic,
         lanes=x.lanes, bytes=x.bytes, lowest=r.lowest, highest=r.highest, lines_ptr=r.lines_ptr,
-        lines=r.lines, passes=passes, least=least, reason=reason, reasons=reasons, name=x.name,
+        lines=r.lines, passes=local.passes, least=local.least, reason=local.reason, reasons=local.reasons,
+        name=x.name,
     )  # fmt: skip
-
-
-def _local_passes(
-    x: Accesses, same: NDArray[np.int32], atomic: NDArray[np.bool_], patterns: Mapping[str, LdsPattern]
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], list[tuple[int | None, str]]]:
-    """LDS passes of all accesses, the least they could take, and why (numbers, reasons).
-
-    Loops come back to the same offsets again and again: each pattern is looked
-    at once, those of one shape together.
-    """
-    n = len(same)
-    passes, least = np.zeros(n, dtype=np.int32), np.zeros(n, dtype=np.int32)
-    reason = np.full(n, -1, dtype=np.int32)
-    reasons: list[tuple[int | None, str]] = []
-    stacks: dict[tuple[bool, bool, int, bytes], list[int]] = defaultdict(list)
-    addresses: dict[int, NDArray[np.int64]] = {}
-    new = np.flatnonzero(same == np.arange(n))
-    kinds = zip(x.store[new].tolist(), atomic[new].tolist(), x.bytes[new].tolist(), strict=True)
-    for kind, (e, addresses[e], lanes) in zip(kinds, x.each(new), strict=True):
-        stacks[(*kind, lanes.tobytes())].append(e)
-    for (store, is_atomic, width, raw), events in stacks.items():
-        stack = np.stack([addresses[e] for e in events])
-        lanes_of = np.frombuffer(raw, np.int8).astype(np.int16)
-        passes[events], least[events] = lds.passes(patterns, store, width, stack, lanes_of, atomic=is_atomic)
-        conflict = passes[events] > least[events]
-        for row, found in _clashes(stack, conflict, (patterns, store, width, lanes_of, is_atomic)):
-            reason[events[row]] = len(reasons)
-            reasons.append(found)
-    alike = np.flatnonzero(same >= 0)
-    for column in (passes, least, reason):
-        column[alike] = column[same[alike]]
-    return passes, least, reason, reasons
-
-
-def _clashes(
-    stack: NDArray[np.int64],
-    conflict: NDArray[np.bool_],
-    shape: tuple[Mapping[str, LdsPattern], bool, int, NDArray[np.int16], bool],
-) -> Iterator[tuple[int, tuple[int | None, str]]]:
-    """(row of ``stack``, (stride, lanes)) where banks conflict: the same for equal patterns of addresses."""
-    at = np.flatnonzero(conflict)
-    if not len(at):
-        return
-    patterns, store, width, lanes, atomic = shape
-    # which lanes meet in a bank does not change when all addresses move by whole dwords
-    moved = stack[at] - 4 * (stack[at, :1] // 4)
-    rows, which = np.unique(moved, axis=0, return_inverse=True)
-    named = []
-    for row in rows[:MAX_PATTERNS]:
-        stride, who = lds.clash(patterns, store, width, row, lanes, atomic=atomic)
-        named.append((stride, ",".join(map(str, who))))
-    for number, n in zip(at.tolist(), which.reshape(-1).tolist(), strict=True):
-        if n < len(named):
-            yield number, named[n]

@@ -4,82 +4,10 @@
  * compiler; the tests compare the two. Lanes stay where the executor put them,
  * each wave's for itself.
  */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "shapes.h"
 
 /* isaprof.sim.timing.accesses */
 enum { VECTOR, LOCAL };
-
-typedef struct {
-    const int64_t *addresses;
-    const int8_t *lanes;
-    int64_t count;
-    uint64_t hash;
-    int32_t event, form;
-} shape_t;
-
-typedef struct {
-    shape_t *shape;
-    int32_t *slot;
-    int64_t n, room, slots;
-} shapes_t;
-
-static uint64_t mix(uint64_t h, uint64_t x)
-{
-    h = (h ^ x) * 0x9E3779B97F4A7C15u;
-    return h ^ h >> 29;
-}
-
-/* Four independent chains, as the processor multiplies several numbers at once. */
-static uint64_t hash_of(const shape_t *s)
-{
-    uint64_t h[4] = {(uint64_t)s->form, (uint64_t)s->count, 3, 5};
-    int64_t i = 0;
-    for (; i + 4 <= s->count; i += 4)
-        for (int j = 0; j < 4; j++) h[j] = mix(h[j], (uint64_t)s->addresses[i + j] * 256 + (uint8_t)s->lanes[i + j]);
-    for (; i < s->count; i++) h[0] = mix(h[0], (uint64_t)s->addresses[i] * 256 + (uint8_t)s->lanes[i]);
-    return mix(mix(h[0], h[1]), mix(h[2], h[3]));
-}
-
-static int equal(const shape_t *a, const shape_t *b)
-{
-    return a->hash == b->hash && a->form == b->form && a->count == b->count &&
-           !memcmp(a->addresses, b->addresses, sizeof(int64_t) * (size_t)a->count) &&
-           !memcmp(a->lanes, b->lanes, (size_t)a->count);
-}
-
-static int grow(shapes_t *t)
-{
-    int64_t room = t->room ? t->room * 2 : 512, slots = room * 2;
-    shape_t *shape = realloc(t->shape, sizeof(shape_t) * (size_t)room);
-    if (!shape) return -1;
-    t->shape = shape;
-    int32_t *slot = malloc(sizeof(int32_t) * (size_t)slots);
-    if (!slot) return -1;
-    free(t->slot);
-    memset(slot, 0xff, sizeof(int32_t) * (size_t)slots);
-    t->slot = slot, t->room = room, t->slots = slots;
-    for (int64_t i = 0; i < t->n; i++) {
-        uint64_t at = shape[i].hash & (uint64_t)(slots - 1);
-        while (slot[at] >= 0) at = (at + 1) & (uint64_t)(slots - 1);
-        slot[at] = (int32_t)i;
-    }
-    return 0;
-}
-
-/* The first event with the same lanes and addresses, which may be this one; -1 without memory. */
-static int32_t first_like(shapes_t *t, shape_t *s)
-{
-    if (t->n == t->room && grow(t)) return -1;
-    s->hash = hash_of(s);
-    uint64_t at = s->hash & (uint64_t)(t->slots - 1);
-    for (; t->slot[at] >= 0; at = (at + 1) & (uint64_t)(t->slots - 1))
-        if (equal(t->shape + t->slot[at], s)) return t->shape[t->slot[at]].event;
-    t->slot[at] = (int32_t)t->n;
-    t->shape[t->n++] = *s;
-    return s->event;
-}
 
 /* Distinct lines of the addresses' first and last bytes, ascending, to ``to``; how many. */
 static int64_t distinct(const int64_t *a, int64_t n, int64_t last, int64_t shift, int64_t *to)
@@ -129,17 +57,14 @@ int tl_accesses(int64_t waves, const int64_t *events, const int64_t *const *addr
                 else n_lines += distinct(a, n, bytes[e] - 1, shift, lines + n_lines);
             } else if (space[e] == LOCAL && n && l[0] >= 0) {
                 shape_t s = {a, l, n, 0, (int32_t)e, bytes[e] * 4 + (store[e] ? 2 : 0) + (atomic[e] ? 1 : 0)};
-                same[e] = first_like(&table, &s);
-                if (same[e] < 0) {
-                    status = -1;
-                    break;
-                }
+                if ((status = make_room(&table))) break;
+                int32_t *place = place_of(&table, &s);
+                same[e] = table.shape[*place < 0 ? keep(&table, place, &s) : *place].event;
             }
             lines_ptr[e + 1] = n_lines;
             a += n, l += n;
         }
     }
-    free(table.shape);
-    free(table.slot);
+    release(&table);
     return status;
 }
