@@ -17,6 +17,9 @@ _DEVICE: dict[str, Fact] = {
         lds_peak_bytes_per_cycle=128,
     ),
     "lds_lane_groups": Fact({64: lds_lanes.GFX942}, "", src.BANKS, "B"),
+    # 64 passes take 20 times as long as the 6.6 cycles of a conflict-free ds_read_b32: a pass of 128 bytes
+    # crosses the 64 bytes/cycle of a SIMD pair's port
+    **facts("cycles", f"{src.BANKS}; {src.GCNASM}", "B", lds_pass_cycles=2),
     **facts(
         "cycles per wave, no conflict", src.ROCPROF_COMPUTE, "B",
         lds_read_cycles={4: 4, 8: 8, 12: 16, 16: 16}, lds_write_cycles={4: 8, 8: 12, 12: 20, 16: 20},

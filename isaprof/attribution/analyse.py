@@ -28,7 +28,7 @@ def analyse(capture: Capture) -> Analysis:
     import numpy as np
 
     from isaprof.attribution.barriers import blame_barriers
-    from isaprof.attribution.conflicts import extra_passes
+    from isaprof.attribution.conflicts import extra_cycles
     from isaprof.attribution.counters import simulate
     from isaprof.attribution.detail import Detail
     from isaprof.attribution.explain import explain
@@ -44,7 +44,7 @@ def analyse(capture: Capture) -> Analysis:
     ends = (code.cls[records.line] & int(Cls.ENDPGM)) != 0
     tiles = partition(records, np.asarray(ends), int(code.table.get("issue_period", 1)))
     simulated = simulate(code, records)
-    slices = explain(code, records, tiles.window, simulated, extra_passes(capture, records))
+    slices = explain(code, records, tiles.window, simulated, extra_cycles(capture, records, code.table))
     segments = make_segments(code, records, tiles, slices, simulated)
     segments = blame_barriers(code, records, segments)
     analysis = roll_up(capture, code, records, tiles, segments)

@@ -1,7 +1,8 @@
 """LDS bank conflicts of executed instructions, where the capture knows their addresses.
 
 A conflict-free access takes ``min_passes`` data passes, a conflicting one
-``passes``, at a cycle each; the capture's ``memory`` table has both (the
+``passes``, at a cycle each (where a pass takes longer to cross the port, the
+architecture's ``lds_pass_cycles``); the capture's ``memory`` table has both (the
 simulator computes them from the addresses; a thread trace carries none, see
 :mod:`isaprof.accuracy.addresses` for executing the kernel to get them).
 """
@@ -20,6 +21,7 @@ from isaprof.attribution.model import Cause
 from isaprof.attribution.static import Cls
 
 if TYPE_CHECKING:
+    from isaprof.arch.table import ArchTable
     from isaprof.attribution.exposure import Exposure
     from isaprof.attribution.records import Records
     from isaprof.attribution.segments import Segments
@@ -28,12 +30,13 @@ if TYPE_CHECKING:
     from isaprof.isa.model import Instruction
 
 
-def extra_passes(capture: Capture, records: Records) -> dict[int, int]:
+def extra_cycles(capture: Capture, records: Records, table: ArchTable) -> dict[int, int]:
     """Record number -> cycles that bank conflicts added to it; records without conflict are left out."""
     memory = capture.memory
     if memory is None or not len(records):
         return {}
     extra = (memory["passes"] - memory["min_passes"]).to_numpy(dtype=np.int64, na_value=0)
+    extra = extra * int(table.get("lds_pass_cycles", 1))
     hit = np.flatnonzero(extra > 0)
     span = int(records.seq.max()) + 1
     key = records.waves.wave[records.w] * span + records.seq
