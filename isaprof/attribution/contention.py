@@ -139,6 +139,27 @@ def vector_pipe(code: StaticCode, records: Records, simd: NDArray[np.int64]) -> 
     return VectorPipe(queue, np.asarray(through))
 
 
+def offer_long_vector(code: StaticCode, records: Records, simd: NDArray[np.int64], out: Constraints) -> None:
+    """CDNA: behind a vector instruction of the SIMD, of whichever wave, that takes its port for long.
+
+    Occupancies of the architecture table (transcendentals, quarter rate, f64).
+    On RDNA they stand in the queue, see :func:`vector_backlog`.
+    """
+    if int(code.table.get("valu_queue", 1)) > 1:
+        return
+    vector = (code.cls & int(Cls.VALU)) != 0
+    slow = vector & ((code.cls & int(Cls.MATRIX)) == 0)
+    slow &= code.occupancy > int(code.table.get("issue_period", 1))
+    pipe = stream(records, simd, slow[records.line], records.issue)
+    users = np.flatnonzero(vector[records.line])
+    at = pipe.before(simd[users], records.issue[users])
+    users, at = users[at >= 0], at[at >= 0]
+    if len(at):
+        line = records.line[pipe.r[at]]
+        ready = records.issue[pipe.r[at]] + code.occupancy[line]
+        out.offer(users, ready, Cause.VALU_BUSY, line, int(code.table.get("time_grain", 1)))
+
+
 def offer_vector_drain(code: StaticCode, records: Records, simd: NDArray[np.int64], out: Constraints) -> None:
     """RDNA: memory instructions wait until the wave's queued vector operations have retired.
 
@@ -262,6 +283,9 @@ PIPES: tuple[tuple[Cls, Cause], ...] = (
     (Cls.LDS, Cause.LDS_BUSY),
     (Cls.SMEM, Cause.SMEM_BUSY),
 )
+#: the queue in front of RDNA's vector pipe: a vector instruction that is stalled, not idle, and that no other
+#: wave kept from issuing stands before a full queue, whatever holds that up (dependent operations)
+VECTOR_PIPE: tuple[tuple[Cls, Cause], ...] = ((Cls.VALU, Cause.VALU_BUSY),)
 #: the scalar ALU of a SIMD, looked at after lost arbitration: what is left when no other wave took the slots
 SCALAR_PIPE: tuple[tuple[Cls, Cause], ...] = ((Cls.SALU, Cause.SALU_BUSY),)
 

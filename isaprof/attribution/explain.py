@@ -143,6 +143,7 @@ def _constraints(ctx: Context) -> Constraints:
     depend.offer_branches(ctx.code, ctx.records, found)
     depend.offer_register_dependencies(ctx.code, ctx.records, ctx.begin, found)
     contention.offer_matrix_pipe(ctx.code, ctx.records, ctx.simd, found)
+    contention.offer_long_vector(ctx.code, ctx.records, ctx.simd, found)
     contention.offer_vector_drain(ctx.code, ctx.records, ctx.simd, found)
     return found
 
@@ -194,14 +195,21 @@ def _explain_instructions(
     until = np.minimum(at + taken.cycles, issue[r])
     out.add(r, until, CAUSE_CODE[Cause.ARBITRATION], taken.culprit)
     r, at = _left(r, until, issue)
-    cause, culprit = contention.busy_pipes(code, records, ctx.simd, r, at, 2 * period, contention.SCALAR_PIPE)
-    # an inference: right behind another scalar instruction, and stalled, not idle
-    held = (cause >= 0) & (records.time[r] <= at) & ~_fetches(ctx, r, issue[r] - at)
-    out.add(r[held], issue[r[held]], cause[held], culprit[held])
-    r, at = r[~held], at[~held]
     until, behind = _bank_conflicts(ctx, r, at)
     out.add(r, until, CAUSE_CODE[Cause.VGPR_CONFLICT], behind)
     r, at = _left(r, until, issue)
+    # an inference: right behind another one of its kind, and stalled, not idle
+    pipes = contention.SCALAR_PIPE
+    if int(code.table.get("valu_queue", 1)) > 1:
+        pipes = (*contention.VECTOR_PIPE, *pipes)
+    cause, culprit = contention.busy_pipes(code, records, ctx.simd, r, at, 2 * period, pipes)
+    matrix = (cause == CAUSE_CODE[Cause.VALU_BUSY]) & (
+        (code.cls[np.maximum(culprit, 0)] & int(Cls.MATRIX)) != 0
+    )
+    cause = np.where(matrix, CAUSE_CODE[Cause.MATRIX_BUSY], cause)
+    held = (cause >= 0) & (records.time[r] <= at) & ~_fetches(ctx, r, issue[r] - at)
+    out.add(r[held], issue[r[held]], cause[held], culprit[held])
+    r, at = r[~held], at[~held]
     # the code was on its way from the begin of the wait on, whatever else it waited for meanwhile
     idle = (records.time[r] == issue[r]) & (2 * (issue[r] - at) >= FETCH_SLOTS * period)
     cold = _fetches(ctx, r, np.where(idle, issue[r] - ctx.begin[r], issue[r] - at))

@@ -129,6 +129,21 @@ def test_lds_behind_a_matrix_instruction_cdna(arch: str, mfma: str, issue: int, 
     assert waits(arch, program, wave) == [(1, "idle", "matrix pipe busy", 0, idle)]
 
 
+def test_behind_a_vector_instruction_of_another_wave_that_takes_its_port_for_long_cdna() -> None:
+    program = ["v_cvt_f64_f32_e32 v[0:1], v2", "v_add_u32_e32 v3, v4, v5"]
+    slow = Wave(slot=0).add(0, issue=16)
+    plain = Wave(slot=1, begin=4).add(1, stall=12)
+    assert waits("gfx942", program, slow, plain, wave=1) == [(1, "stall", "VALU pipe busy", 0, 12)]
+
+
+@pytest.mark.parametrize(("arch", "cause"), [("gfx1100", "VALU pipe busy"), ("gfx942", "unexplained")])
+def test_a_stalled_vector_instruction_stands_before_a_full_queue_rdna(arch: str, cause: str) -> None:
+    # the queue is full of operations that wait for each other, which says nothing of how long it is
+    program = ["v_add_f32_e32 v1, v2, v3", "v_max_f32_e32 v4, v5, v6"]
+    wave = Wave().add(0, issue=1).add(1, stall=4, issue=1)
+    assert waits(arch, program, wave) == [(1, "stall", cause, 0 if arch == "gfx1100" else -1, 4)]
+
+
 def test_a_fetch_bubble_counts_from_the_begin_of_the_wait() -> None:
     # of 28 cycles the matrix pipe explains the first 12; the rest alone would be too short for an inference
     mfma = "v_mfma_f32_16x16x32_bf16 a[{0}:{1}], v[40:43], v[44:47], a[{0}:{1}]"
