@@ -36,11 +36,14 @@ def read_tables(paths: Sequence[Path]) -> dict[str, Calibration]:
     return out
 
 
-def for_arch(tables: Mapping[str, Calibration], arch: str) -> Calibration | None:
-    """The table for ``arch``, None where none was given; UsageError where all are for other architectures."""
+def for_arch(tables: Mapping[str, Calibration], arch: str, *, what: str = "capture") -> Calibration | None:
+    """The table for ``arch``, None where none was given; UsageError where all are for other architectures.
+
+    ``what`` is timed with it, in the words of the message.
+    """
     if tables and arch not in tables:
         raise UsageError(
-            f"the calibration is for {', '.join(sorted(tables))}, the capture for {arch}",
+            f"the calibration is for {', '.join(sorted(tables))}, the {what} for {arch}",
             kind="other_architecture",
             hint=f"isaprof calibrate TRACE... -o TABLE.toml   with traces of {arch}",
         )

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from isaprof.launch.resolve import ResolvedLaunch
     from isaprof.sim.functional import FunctionalResult
     from isaprof.sim.timing import Resources
+    from isaprof.sim.timing.calibration import Calibration
     from isaprof.sim.trace import WorkgroupTrace
 
 #: wave-instructions after which a run is stopped, unless told otherwise
@@ -34,7 +35,8 @@ MAX_TIMED_WAVES = 1024
 class Simulator:
     """One kernel, one launch, on the simulator.
 
-    ``workgroups``: "all", a number, or "X,Y,Z" (see sampling.select). After
+    ``workgroups``: "all", a number, or "X,Y,Z" (see sampling.select);
+    ``calibration``: constants of the timing model, default the built-in ones. After
     :meth:`capture`, ``outputs`` holds the output operands' bytes and
     ``verification`` is the verdict on them.
     """
@@ -51,6 +53,7 @@ class Simulator:
         workgroups: str = "all",
         max_instructions: int = MAX_INSTRUCTIONS,
         verify: bool = True,
+        calibration: Calibration | None = None,
     ) -> None:
         self.co = co
         self.data = data
@@ -59,6 +62,7 @@ class Simulator:
         self.selection = sampling.select(workgroups, launch.grid)
         self.max_instructions = max_instructions
         self.wants_verdict = verify
+        self.calibration = calibration
         self.verification: Verification = NOT_ASKED
         self.outputs: dict[str, bytes] = {}
 
@@ -86,7 +90,12 @@ class Simulator:
         if self.wants_verdict:
             self.verification = self.launch.verify(result.outputs, self.selection.run)
         timed_result = timing.simulate(
-            listing, table, result.traces, resources=self._resources(), progress=progress
+            listing,
+            table,
+            result.traces,
+            resources=self._resources(),
+            calibration=self.calibration,
+            progress=progress,
         )
         modelled = len(timed_result.tables["waves"])
         meta = self._meta(table, result, modelled, waves_per_wg, timed_result.model)

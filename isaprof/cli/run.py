@@ -61,6 +61,10 @@ def command(
     max_instructions: options.MaxInstructions = None,
     no_verify: Annotated[bool, typer.Option("--no-verify", help="Do not compare the output.")] = False,
     target: options.Target = None,
+    calibration: Annotated[
+        Path | None,
+        typer.Option(metavar="TABLE.toml", help="Calibration table written by isaprof calibrate."),
+    ] = None,
     co_dir: Annotated[
         Path | None,
         typer.Option("--co-dir", metavar="DIR", help="Instead of KERNEL.co: choose as the driver does."),
@@ -104,10 +108,13 @@ def command(
     may_write(out, force=force)
     how = Show(as_json, hottest, all_lines)
     if backend is BackendName.rocprofv3:
+        if calibration is not None:
+            raise UsageError("--calibration is for the simulator's timing model, not for a GPU")
         co_path = out.with_suffix(".co") if origin.embedded else origin.path
         if origin.embedded and not dry_run:
             _unpack(co_path, data)
         return _hardware(co, co_path, chosen, resolved, out, how, dry_run=dry_run, force=force)
+    from isaprof.accuracy.tables import for_arch, read_tables
     from isaprof.backends.simulator import MAX_INSTRUCTIONS, Simulator
 
     simulator = Simulator(
@@ -118,6 +125,7 @@ def command(
         workgroups=workgroups,
         max_instructions=max_instructions or MAX_INSTRUCTIONS,
         verify=not no_verify,
+        calibration=for_arch(read_tables([calibration] if calibration else []), co.arch, what="kernel"),
     )
     if dry_run:
         plan = {

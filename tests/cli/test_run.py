@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 import isaprof
+from isaprof.accuracy.tables import to_toml
+from isaprof.arch.table import Fact
 from isaprof.cli import main
 from isaprof.isa.llvm import assemble, link
 
@@ -187,6 +189,25 @@ def test_bad_files_have_one_clear_message(data_dir: Path, capsys: pytest.Capture
 def test_several_kernels_need_a_choice(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(data_dir / "co/gfx1200/hip-quant/lfm.co", "--shape", "1") == 2
     assert "--kernel" in capsys.readouterr().err
+
+
+def test_a_calibration_times_the_run(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The table that `isaprof calibrate` writes; the kernel's first scalar load pays it."""
+    kernel = data_dir / "sqtt/gfx1100/gemm_run0/kernel.co"
+    table = Path("slow.toml")
+    table.write_text(to_toml("gfx1100", "slow", {"smem_cold": Fact(9000, "cycles", "a test", "D")}))
+    seen = {}
+    for more in ((), ("--calibration", table)):
+        assert run(kernel, *SHAPE, "--workgroups", "1", "--json", *more) == 0
+        body = json.loads(capsys.readouterr().out)
+        seen[isaprof.open(body["capture"]).meta["model"]["calibration"]] = body["cycles"]
+    (built_in, plain), (given, slow) = seen.items()
+    assert built_in.startswith("gfx1100-builtin")
+    assert given == "slow"
+    assert slow > plain + 5000
+    table.write_text(to_toml("gfx950", "other", {"smem_cold": Fact(1, "cycles", "a test", "D")}))
+    assert run(kernel, *SHAPE, "--calibration", table) == 2
+    assert "the calibration is for gfx950, the kernel for gfx1100" in capsys.readouterr().err
 
 
 def test_dry_run_runs_nothing(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
