@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -41,7 +42,10 @@ def command(
     ] = 10,
     all_lines: Annotated[
         bool | None,
-        typer.Option("--all/--brief", help="List every instruction, in code order (default: up to 300)."),
+        typer.Option(
+            "--all/--brief",
+            help="List every instruction, in code order (default: up to 300); with --by every row.",
+        ),
     ] = None,
     by: Annotated[By, typer.Option("--by", help="What to list.")] = By.line,
     wave: Annotated[
@@ -62,6 +66,8 @@ def command(
         raise UsageError(
             "--wave needs --by time", kind="options", hint="isaprof show CAPTURE --by time --wave 0"
         )
+    if all_lines and by is not By.line:
+        hottest = sys.maxsize
     executed = addresses or by is By.bank
     analysis = analyse(opened(capture, addresses=executed, launch=launch, shape=shape))
     if as_json:

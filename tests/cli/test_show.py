@@ -95,3 +95,20 @@ def test_a_real_mfma_gemm(data_dir: Path, tmp_path: Path, capsys: pytest.Capture
     assert "gemm_prefetch  gfx950  measured" in out
     assert "16 waves traced, 3,552 instructions" in out
     assert "by line 134: buffer_load_dword" in out
+
+
+def test_all_culprits_of_a_real_mfma_gemm(data_dir: Path, tmp_path: Path, capsys) -> None:
+    """Their cycles are the waits without launch and without what a satisfied wait issues."""
+    raw = open_recording(data_dir / "att" / "wave_gemm_gfx950").read(3)
+    path = tmp_path / "gemm.isaprof"
+    save(path, raw.meta, raw.tables, raw.code_objects)
+    found = {}
+    for by, key in (("line", "lines"), ("culprit", "culprits")):
+        _, out, _ = run(capsys, path, "--by", by, "--all", "--json")
+        found[by] = json.loads(out)[key]
+    waits = sum(r["wait"] for r in found["line"])
+    other = sum(r["causes"].get(c, 0) for r in found["line"] for c in ("launch", "issue"))
+    assert len(found["culprit"]) > 50
+    assert sum(r["cycles"] for r in found["culprit"]) == waits - other
+    _, short, _ = run(capsys, path, "--by", "culprit", "--json")
+    assert len(json.loads(short)["culprits"]) == 10
