@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from isaprof.errors import BadInput
 from isaprof.files import open_file
+from isaprof.parsers.pmc import Complaints, Counted, count_of
 from isaprof.parsers.rocprof_runs import DEVICE_KEYS, Run, Runs, make_run
 
 _KIND = "bad_results"
@@ -30,7 +31,7 @@ _MAX_VALUE = 1 << 20
 #: what is read, by the names before the UUID
 _TABLES = (
     "rocpd_metadata", "rocpd_kernel_dispatch", "rocpd_info_kernel_symbol", "rocpd_info_agent",
-    "rocpd_info_code_object",
+    "rocpd_info_code_object", "rocpd_info_pmc", "rocpd_pmc_event",
 )  # fmt: skip
 
 
@@ -66,8 +67,15 @@ class _Tables:
             if base is not None:
                 self.names.setdefault(base, []).append(name)
 
-    def rows(self, table: str, *columns: str) -> Iterator[tuple[Any, ...]]:
+    def suffixes(self, table: str) -> list[str]:
+        """What follows the name of ``table``: one for each run in the file."""
+        return [name.removeprefix(table) for name in self.names.get(table, ())]
+
+    def rows(self, table: str, *columns: str, suffix: str | None = None) -> Iterator[tuple[Any, ...]]:
+        """Rows of all runs, or of the one with ``suffix``."""
         for name in self.names.get(table, ()):
+            if suffix is not None and name != table + suffix:
+                continue
             quoted = '"' + name.replace('"', '""') + '"'
             have = {row[1] for row in self.db.execute(f"pragma table_info({quoted})")}
             wanted = ", ".join(f'"{c}"' if c in have else "null" for c in columns)
@@ -102,7 +110,37 @@ def _read(db: sqlite3.Connection, path: Path) -> Runs:
         address = delta if _is(delta) else base
         if _is(ident) and _is(address):
             out.bases[ident] = address
+    try:
+        _counters(t, names, path.name, out)
+    except sqlite3.Error as e:  # too large, or damaged: the facts before are good
+        out.wrong.append(f"{path.name}: counters unreadable: {e}")
     return out
+
+
+def _counters(t: _Tables, kernels: dict[Any, str], file: str, out: Runs) -> None:
+    """Add the counters of dispatches: a row for each unit, joined to the dispatch by its event."""
+    wrong = Complaints()
+    for suffix in t.suffixes("rocpd_pmc_event"):
+        names = dict(t.rows("rocpd_info_pmc", "id", "name", suffix=suffix))
+        rows = t.rows("rocpd_kernel_dispatch", "event_id", "dispatch_id", "kernel_id", suffix=suffix)
+        events = {event: (number, kernel) for event, number, kernel in rows if _is(event) and _is(number)}
+        sums: dict[tuple[Any, str], float] = {}
+        for ident, event, pmc, value in t.rows(
+            "rocpd_pmc_event", "id", "event_id", "pmc_id", "value", suffix=suffix
+        ):
+            if event not in events:
+                continue  # counted over the whole GPU, not for a dispatch
+            name, count = names.get(pmc), count_of(value)
+            if not isinstance(name, str) or not name or count is None:
+                what = "count" if isinstance(name, str) and name else "known counter"
+                wrong.add(f"rocpd_pmc_event row {str(ident)[:20]} has no {what}")
+                continue
+            sums[event, name] = sums.get((event, name), 0.0) + count
+        for (event, name), total in sums.items():
+            number, kernel = events[event]
+            out.counted.append(Counted(number, kernels.get(kernel), name, total, file))
+    if wrong:
+        out.wrong.append(f"{file}: {wrong}")
 
 
 def _dispatches(t: _Tables, names: dict[Any, str]) -> Iterator[Run]:

@@ -28,7 +28,7 @@ _DEVICE = re.compile(r"(?P<prefix>.*?)_?(?P<agent>\d+)_shader_engine_(?P<se>\d+)
 #: tables beside the traces, by the ends of their names
 _TABLES = {
     "agent_info": "agent_info.csv", "kernel_trace": "kernel_trace.csv", "results": "results.json",
-    "rocpd": "results.db",
+    "rocpd": "results.db", "counters": "counter_collection.csv",
 }  # fmt: skip
 #: how deep below the given directory rocprofv3 puts its files (host name, pass_<n>, ...)
 _DEPTH = 3
@@ -52,7 +52,7 @@ class RocprofDirectory:
     dispatches: list[Dispatch] = field(default_factory=list)
     objects: dict[int, Path] = field(default_factory=dict)  #: code object id -> file
     archs: set[str] = field(default_factory=set)  #: from the names of the code object files
-    tables: dict[str, list[Path]] = field(default_factory=dict)  #: agent_info, kernel_trace, results, rocpd
+    tables: dict[str, list[Path]] = field(default_factory=dict)  #: by the keys of :data:`_TABLES`
     device_traces: list[Path] = field(default_factory=list)  #: .att files that name no dispatch
 
 
@@ -65,7 +65,7 @@ def of_file(path: Path) -> RocprofDirectory | None:
     if name in ("code.json", "filenames.json", "occupancy.json") and is_ui_output(path.parent):
         return scan(path.parent)
     stats, att = STATS.match(name), ATT.match(name)
-    results = name.endswith(("results.json", ".db", "kernel_trace.csv"))
+    results = name.endswith(("results.json", ".db", "kernel_trace.csv", "counter_collection.csv"))
     if not (stats or att or results):
         return None
     if stats and not any(p != path for p in _listed(path.parent)):

@@ -15,6 +15,7 @@ from typing import Any
 
 from isaprof.errors import BadInput
 from isaprof.parsers.jsonfile import load_json
+from isaprof.parsers.pmc import Complaints, Counted, count_of
 
 _MAX_FIELD = 1 << 24
 _KIND = "bad_results"
@@ -45,6 +46,8 @@ class Runs:
     devices: list[dict[str, Any]] = field(default_factory=list)  #: GPUs, keys of :data:`DEVICE_KEYS`
     bases: dict[int, int] = field(default_factory=dict)  #: code object id -> address its vaddr 0 has
     att_files: list[str] = field(default_factory=list)  #: .att files that the run says it wrote
+    counted: list[Counted] = field(default_factory=list)  #: counters of whole dispatches
+    wrong: list[str] = field(default_factory=list)  #: what of the counters is left out, and why
 
     def add(self, other: Runs) -> None:
         """Facts of a file beside the first; what is known already stays."""
@@ -52,6 +55,8 @@ class Runs:
         self.devices.extend(d for d in other.devices if d not in self.devices)
         self.bases = {**other.bases, **self.bases}
         self.att_files.extend(f for f in other.att_files if f not in self.att_files)
+        self.counted.extend(other.counted)
+        self.wrong.extend(other.wrong)
 
     def of(self, number: int, agent: int | None = None) -> list[Run]:
         """The runs with a dispatch number; those of another agent only where none is of this one."""
@@ -136,11 +141,11 @@ def read_results(path: Path) -> Runs:
     for tool in tools:
         if not isinstance(tool, dict):
             raise BadInput('no "rocprofiler-sdk-tool" object', path=path, kind=_KIND, hint=_HINT)
-        out.add(_tool(tool))
+        out.add(_tool(tool, path.name))
     return out
 
 
-def _tool(tool: dict[str, Any]) -> Runs:
+def _tool(tool: dict[str, Any], file: str) -> Runs:
     out = Runs()
     names: dict[int, str] = {}
     for k in _objects(tool.get("kernel_symbols")):
@@ -164,9 +169,37 @@ def _tool(tool: dict[str, Any]) -> Runs:
         base = _int(c.get("load_base")) if base is None else base
         if ident is not None and base is not None:
             out.bases[ident] = base
+    _counters(tool, names, file, out)
     strings = tool.get("strings")
     out.att_files = sorted(_att(strings.get("att_filenames") if isinstance(strings, dict) else None))
     return out
+
+
+def _counters(tool: dict[str, Any], kernels: dict[int, str], file: str, out: Runs) -> None:
+    """Add the counters of ``callback_records``: a value for each unit, summed for each dispatch."""
+    records = tool.get("callback_records")
+    collected = _objects(records.get("counter_collection") if isinstance(records, dict) else None)
+    counters = {_handle(c.get("id")): str(c.get("name")) for c in _objects(tool.get("counters"))}
+    wrong = Complaints()
+    for i, entry in enumerate(collected):
+        where = f"counter_collection[{i}]"
+        data = entry.get("dispatch_data")
+        info = data.get("dispatch_info") if isinstance(data, dict) else None
+        if not isinstance(info, dict) or (number := _int(info.get("dispatch_id"))) is None:
+            wrong.add(f"{where} names no dispatch")
+            continue
+        sums: dict[str, float] = {}
+        for record in _objects(entry.get("records")):
+            name = counters.get(_handle(record.get("counter_id")))
+            value = count_of(record.get("value"))
+            if name is None or value is None:
+                wrong.add(f"{where} has a record without {'a known counter' if name is None else 'a count'}")
+                continue
+            sums[name] = sums.get(name, 0.0) + value
+        kernel = kernels.get(_int(info.get("kernel_id")) or 0)
+        out.counted.extend(Counted(number, kernel, name, value, file) for name, value in sums.items())
+    if wrong:
+        out.wrong.append(f"{file}: {wrong}")
 
 
 def _objects(value: Any) -> list[dict[str, Any]]:

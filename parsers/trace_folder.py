@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from isaprof.errors import BadInput
 from isaprof.files import content
 from isaprof.parsers.jsonfile import Fields, load_json
+from isaprof.parsers.pmc import count_of
 
 META = "meta.json"
 _KIND = "bad_meta"
@@ -38,6 +40,7 @@ class Launch:
     workgroup: tuple[int, int, int] | None = None
     entry: int | None = None  #: absolute address waves start at
     duration_us: float | None = None
+    counters: tuple[tuple[str, float], ...] = ()  #: name and sum over the GPU, of the whole dispatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +134,17 @@ def _launch(f: Fields, i: int, programs: tuple[Program, ...]) -> Launch:
         f.triple("workgroup_size"),
         f.integer("pgm_address", low=0, high=1 << 62),
         None if duration is None else float(duration),
+        tuple(_counters(f)),
     )
+
+
+def _counters(f: Fields) -> Iterator[tuple[str, float]]:
+    """``pmc`` of a launch: counters with their sums."""
+    for counter in f.objects("pmc") if f.value.get("pmc") is not None else ():
+        value = count_of(counter.value.get("sum"))
+        if value is None:
+            raise counter.bad(f"{counter.where}.sum must be a number that is not negative")
+        yield counter.need("name", str), value
 
 
 def _trace(f: Fields, launches: tuple[Launch, ...]) -> TraceFile:

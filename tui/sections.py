@@ -11,6 +11,7 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 
+from isaprof.attribution.dispatch_counters import sentence
 from isaprof.tui.strips import cause_strip, columns
 from isaprof.views import grids
 from isaprof.views.exposure import SUMS_ONLY
@@ -208,7 +209,7 @@ def _bank_page(side: Side, by: str) -> Page:
     detail = side.analysis.detail
     if detail is None:
         return Page(Grid("", (("line", "n"),), (), (), empty=SUMS_ONLY))
-    grid = grids.banks(by, detail.by(by))
+    grid = grids.banks(by, detail.by(by), sentence(side.analysis.meta, "LDS"))
 
     def details(row: int, width: int) -> Text:
         out = Text(overflow="fold")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from isaprof.attribution import dispatch_counters
 from isaprof.attribution.constraints import CAUSE_CODE
 from isaprof.attribution.exposure import SPLIT
 from isaprof.attribution.model import Cause
@@ -56,7 +57,7 @@ EXECUTED = "addresses executed in the simulator, times from the trace"
 FROM_COUNTERS = "counters of the whole unit, not by instruction"
 ASSUMED_NONE = "assumed none: no addresses"
 #: counters that count cycles lost to conflicts (rocprofiler-compute documentation)
-_COUNTERS = ("SQ_LDS_BANK_CONFLICT",)
+_COUNTERS = ("SQ_LDS_BANK_CONFLICT",)  # gfx9 alone streams counters into a trace
 
 
 def has_passes(capture: Capture) -> bool:
@@ -77,6 +78,8 @@ def evidence(capture: Capture) -> str:
     counted = _counted(capture)
     if counted is not None:
         words.append(f"{FROM_COUNTERS}: {counted:,} conflict cycles")
+    if whole := dispatch_counters.conflicts(capture.meta):
+        words.append(whole)
     if not words:
         words.append(ASSUMED_NONE + (f" ({said['why']})" if said.get("why") else ""))
     return "; ".join(words)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from isaprof.attribution.dispatch_counters import sentence
 from isaprof.attribution.model import Analysis
 
 if TYPE_CHECKING:
@@ -45,5 +46,7 @@ def with_totals(capture: Capture, analysis: Analysis) -> Analysis:
     hot = hot[lost[hot] > 0]
     rank[hot] = np.arange(1, len(hot) + 1)
     lines["rank"] = rank
-    note = "sums of each instruction only: waves, times and causes are not in this format"
-    return replace(analysis, lines=lines, notes=(*analysis.notes, note), detail=None)
+    notes = [*analysis.notes, "sums of each instruction only: waves, times and causes are not in this format"]
+    if counted := sentence(capture.meta):  # no roll-up of this capture could show them
+        notes.append(counted)
+    return replace(analysis, lines=lines, notes=tuple(notes), detail=None)

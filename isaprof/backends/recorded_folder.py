@@ -9,6 +9,7 @@ from typing import Any
 
 from isaprof import arch as targets
 from isaprof.backends import amd_decoder
+from isaprof.backends.dispatch_counters import choose_counters
 from isaprof.backends.protocol import Progress, RawCapture, no_progress
 from isaprof.backends.recorded import DispatchInfo, decode_all
 from isaprof.backends.rocprof_ui import assemble_ui
@@ -16,7 +17,8 @@ from isaprof.backends.sqtt import LoadedCode, Recording, assemble, check_generat
 from isaprof.capture.model import Warning_
 from isaprof.codeobj.elf import CodeObject
 from isaprof.errors import BadInput, UsageError
-from isaprof.parsers.trace_folder import Launch, Program, TraceFile, read_bytes, read_trace_folder
+from isaprof.parsers.pmc import Counted
+from isaprof.parsers.trace_folder import META, Launch, Program, TraceFile, read_bytes, read_trace_folder
 
 #: facts of the device that go into the capture, where meta.json has them as numbers or text
 _MAX_DEVICE_KEYS = 64
@@ -57,6 +59,16 @@ class FolderRecording:
         self, number: int, *, decoder: str = "auto", arch: str | None = None, progress: Progress = no_progress
     ) -> RawCapture:
         """Decode launch ``number``."""
+        raw = self._read(number, decoder, progress)
+        launch = next(x for x in self.folder.launches if x.index == number)
+        if launch.counters:
+            counted = [Counted(number, None, name, value, META) for name, value in launch.counters]
+            found, warnings = choose_counters(counted, number, ())
+            raw.meta["dispatch_counters"] = found
+            raw.warnings.extend(warnings)
+        return raw
+
+    def _read(self, number: int, decoder: str, progress: Progress) -> RawCapture:
         if decoder == "ui":
             raise UsageError(
                 "--decoder ui reads ui_output directories; this is a folder of raw traces",

@@ -11,6 +11,7 @@ from typing import Any
 
 from isaprof import arch as targets
 from isaprof.backends import amd_decoder
+from isaprof.backends.dispatch_counters import choose_counters
 from isaprof.backends.protocol import Progress, RawCapture, no_progress
 from isaprof.backends.recorded import DispatchInfo, decode_all
 from isaprof.backends.rocprof_totals import assemble_totals, old_decoder
@@ -20,6 +21,7 @@ from isaprof.capture.model import Warning_
 from isaprof.codeobj.elf import CodeObject
 from isaprof.errors import BadInput, UsageError
 from isaprof.parsers.jsonfile import load_json
+from isaprof.parsers.pmc import read_counter_csv
 from isaprof.parsers.rocpd import read_rocpd
 from isaprof.parsers.rocprof_dir import ATT, Dispatch, RocprofDirectory
 from isaprof.parsers.rocprof_runs import Runs, read_results, read_tables
@@ -105,8 +107,19 @@ class RocprofRecording:
                 hint=f"isaprof import {quote(str(self.path))} --dispatch {number} --decoder ui",
             )
         if not use_ui:
-            return self._read_raw(d, arch, progress, decoder)
-        return self._read_ui(d, arch, progress) if d.ui is not None else self._read_stats(d, arch)
+            raw = self._read_raw(d, arch, progress, decoder)
+        else:
+            raw = self._read_ui(d, arch, progress) if d.ui is not None else self._read_stats(d, arch)
+        return self._with_counters(raw, d)
+
+    def _with_counters(self, raw: RawCapture, d: Dispatch) -> RawCapture:
+        """Counters of the whole dispatch that lie beside the trace."""
+        names = {r.kernel for r in self.runs.of(d.number, d.agent)} | {raw.meta["kernel"]["name"]}
+        found, warnings = choose_counters(self.runs.counted, d.number, {n for n in names if n})
+        if found is not None:
+            raw.meta["dispatch_counters"] = found
+        raw.warnings.extend(warnings)
+        return raw
 
     # -- AMD's decode -------------------------------------------------------
     def _read_ui(self, d: Dispatch, arch: str | None, progress: Progress) -> RawCapture:
@@ -320,6 +333,16 @@ class RocprofRecording:
                     out.add(reader(path))
                 except BadInput as e:
                     self.notes.append(Warning_("bad_results", f"{path.name}: {e.message}"))
+        for path in tables.get("counters", ()):
+            try:
+                rows, wrong = read_counter_csv(path)
+            except BadInput as e:
+                out.wrong.append(f"{path.name}: {e.message}")
+                continue
+            out.counted.extend(rows)
+            if wrong:
+                out.wrong.append(f"{path.name}: {wrong}")
+        self.notes.extend(Warning_("bad_counters", text) for text in out.wrong)
         return out
 
 

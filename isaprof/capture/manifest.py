@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +44,13 @@ FIELDS: tuple[Field, ...] = (
     Field("decoder", "object", False, "traces only: name and version of the decoder"),
     Field("kernels", "list", False, "traces only: all kernels seen; `occupancy.kernel` counts in it"),
     Field("dispatch", "object", False, "traces only: which dispatch of the recording this is"),
+    Field(
+        "dispatch_counters",
+        "object",
+        False,
+        "traces only: counters of the whole dispatch, on all units: `values` (name: number), "
+        "`dispatch`, `files`",
+    ),
     Field("device", "object", False, "traces only: the GPU, as far as the recording describes it"),
     Field("realtime_hz", "number", False, "traces only: clock of the values of `realtime` events, Hz"),
 )
@@ -80,6 +88,8 @@ def check_meta(meta: dict[str, Any], file: Path) -> None:
     for name in ("grid", "workgroup"):
         size = meta.get("launch", {}).get(name)
         need(size is None or _size(size), f'"launch" must have a "{name}" of three numbers')
+    counted = meta.get("dispatch_counters")
+    need(counted is None or _counters(counted), '"dispatch_counters" must have "values": name and number')
     for name, t in meta["tables"].items():
         need(_is(t, dict) and _file(t.get("file")), f'table {name} must have a "file" inside the capture')
         need(_is(t.get("rows"), int) and t["rows"] >= 0, f'table {name} must have its number of "rows"')
@@ -115,6 +125,16 @@ def _size(value: object) -> bool:
     if not isinstance(value, list) or len(value) != 3:
         return False
     return all(_is(x, int) and 0 <= x < 1 << 32 for x in value)
+
+
+def _counters(value: dict[str, Any]) -> bool:
+    """Counts by name, and the files they are from."""
+    values, files = value.get("values"), value.get("files", [])
+    if not isinstance(values, dict) or not isinstance(files, list) or not all(_is(f, str) for f in files):
+        return False
+    if not (value.get("dispatch") is None or _is(value["dispatch"], int)):
+        return False
+    return all(_is(v, (int, float)) and 0 <= v < math.inf for v in values.values())
 
 
 def _names(fields: Mapping[str, object]) -> str:

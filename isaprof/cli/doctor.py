@@ -38,6 +38,7 @@ _FILES: tuple[tuple[str, str], ...] = (
     ("se*_sm*_sl*_wv*.json", "decoded trace: one wave"),
     ("occupancy.json", "decoded trace: occupancy"),
     ("stats_*.csv", "per-instruction totals"),
+    ("*_counter_collection.csv", "counters of whole dispatches (rocprofv3 --pmc)"),
     ("*_results.json", "rocprofv3 results"),
     ("*_results.db", "rocprofv3 results (rocpd)"),
 )

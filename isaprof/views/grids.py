@@ -85,8 +85,9 @@ def shown_classes(frame: pd.DataFrame, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(n for i, n in enumerate(there) if not i or bool((frame[n] != 0).any()))
 
 
-def roll_up(by: str, frame: pd.DataFrame, names: Sequence[str]) -> Grid:
-    """A roll-up by place, block, source or kernel; ``names``: classes of the waits."""
+def roll_up(by: str, frame: pd.DataFrame, names: Sequence[str], counted: str = "") -> Grid:
+    """A roll-up by place, block, source or kernel; ``names``: classes of the waits; ``counted``: counters
+    of the whole dispatch, in words, which stand with its kernel."""
     keys = _KEYS[by]
     sums = ("stall", "idle", *shown_classes(frame, names))
     columns = (
@@ -105,7 +106,7 @@ def roll_up(by: str, frame: pd.DataFrame, names: Sequence[str]) -> Grid:
             )
         )  # fmt: skip
         lines.append(int(row.get("first_line", -1)))
-    note = ""
+    note = clean(counted) if by == "kernel" else ""
     if by == "source" and len(frame) and not frame["source"].map(known).any():
         note = "no source lines: neither the capture nor a line table of its code objects names any"
     return Grid(f"By {by}", columns, tuple(rows), tuple(lines), note, "no wave was traced")
@@ -148,7 +149,7 @@ def kinds(frame: pd.DataFrame, names: Sequence[str]) -> Grid:
         )
         for row in records_of(frame)
     )  # fmt: skip
-    note = "issue and share (of the stall): of the waves' lives; then the split of the stall"
+    note = "issue and share (of the stall): of the waves' lives; then the split of the stall" if rows else ""
     return Grid("By kind", columns, rows, (-1,) * len(rows), note, "no wave was traced")
 
 
@@ -162,11 +163,16 @@ def in_flight(frame: pd.DataFrame) -> Grid:
     return Grid("Waves in flight", columns, rows, (-1,) * len(rows), empty="the capture names no wave")
 
 
-def banks(by: str, frame: pd.DataFrame) -> Grid:
-    """Conflicts of LDS banks (``bank``) or of VGPR banks (``vgpr-bank``)."""
+def banks(by: str, frame: pd.DataFrame, counted: str = "") -> Grid:
+    """Conflicts of LDS banks (``bank``) or of VGPR banks (``vgpr-bank``); ``counted``: the LDS counters
+    of the whole dispatch, in words."""
     columns = _BANK_COLUMNS[by]
     names = {"text": "instruction", "clash": "lanes in one bank" if by == "bank" else "clash"}
-    note = f"conflicts: {frame['evidence'].iloc[0]}" if by == "bank" and len(frame) else ""
+    notes = []
+    if by == "bank":
+        notes = [f"conflicts: {frame['evidence'].iloc[0]}"] if len(frame) else []
+        notes += [clean(counted)] if counted else []
+    note = "\n".join(notes)
     rows = tuple(tuple(Cell(figure(row[n])) for n, _ in columns) for row in records_of(frame))
     return Grid(
         _BANK_TITLES[by], tuple((names.get(n, n), k) for n, k in columns), rows,

@@ -6,9 +6,11 @@ Keys (schema version 1): ``schema_version``; ``capture`` (path or null);
 ``overlap_cycles``; ``unexplained_share`` (0..1); ``waits_with_culprit``
 (0..1, of the cycles waited on counters, null without such waits); ``shares``
 (cause: share of all wave cycles, summing to 1); ``warnings`` (as in
-capture.json); ``notes``; and the list that was asked for: ``lines``
-(columns of Analysis.lines and its split of the waits, hottest first or, with
-all, in code order, each with ``causes``: cause to cycles), ``culprits``,
+capture.json); ``notes``; ``dispatch_counters`` (null, or counters of the whole
+dispatch, not of the traced waves: ``label``, ``values``, ``dispatch``,
+``files``); and the list that was asked for: ``lines`` (columns of
+Analysis.lines and its split of the waits, hottest first or, with all, in code
+order, each with ``causes``: cause to cycles), ``culprits``,
 ``causes``, ``categories``, ``sources``, ``kinds``, ``blocks``, ``kernels``, ``banks``,
 ``vgpr_banks``, ``gaps``, ``by_se``, ``by_cu``, ``by_simd``, ``by_wave``, ``timeline`` (of one wave with
 its number), ``in_flight``, or
@@ -42,6 +44,7 @@ def to_dict(
     wave: int | None = None,
 ) -> dict[str, Any]:
     """The documented object; plain Python values only."""
+    from isaprof.attribution.dispatch_counters import counters
     from isaprof.attribution.groups import explained_waits
 
     named, waited = explained_waits(analysis)
@@ -61,6 +64,7 @@ def to_dict(
         "shares": {str(r["cause"]): float(r["share"]) for r in _rows(analysis.causes)},
         "warnings": [dict(w) for w in analysis.meta.get("warnings", ())],
         "notes": list(analysis.notes),
+        "dispatch_counters": counters(analysis.meta),
     }
     out.update(_listing(analysis, by, hottest, all_lines, wave))
     return out

@@ -23,6 +23,7 @@ def show(analysis: Analysis, by: str, count: int, console: Console, wave: int | 
     """Print the roll-up ``by`` (one of isaprof.attribution.groups.LISTINGS), at most ``count`` of its rows
     where it is long and sorted by size; ``wave``: over the life of that wave. Raises BadInput where the
     capture has no records, UsageError for a wave without."""
+    from isaprof.attribution.dispatch_counters import sentence
     from isaprof.attribution.groups import listing
 
     frame = listing(analysis, by, wave)
@@ -32,7 +33,7 @@ def show(analysis: Analysis, by: str, count: int, console: Console, wave: int | 
     elif by == "category":
         _print(categories(frame, names), console)
     elif by in ("bank", "vgpr-bank"):
-        _print(banks(by, frame[:count]), console)
+        _print(banks(by, frame[:count], sentence(analysis.meta, "LDS")), console)
     elif by == "time":
         print_table(_time(analysis, frame, wave), console)
     elif by == "kind":
@@ -42,15 +43,16 @@ def show(analysis: Analysis, by: str, count: int, console: Console, wave: int | 
     elif by == "in-flight":
         _print(in_flight(frame), console)
     else:
-        _print(roll_up(by, frame[:count] if by in ("source", "block") else frame, names), console)
+        some = frame[:count] if by in ("source", "block") else frame
+        _print(roll_up(by, some, names, sentence(analysis.meta)), console)
 
 
 def _print(grid: Grid, console: Console) -> None:
+    if grid.note:
+        console.print(Text(grid.note, style="dim"))
     if not grid.rows:
         console.print(Text(grid.empty))
         return
-    if grid.note:
-        console.print(Text(grid.note, style="dim"))
     table = new_table(grid.columns, title=grid.title)
     for row in grid.rows:
         add_row(table, [Text(c.text, style=c.colour) for c in row])

@@ -195,11 +195,35 @@ def tables(parent: Path, dispatches: Sequence[int] = (1,)) -> None:
         out.writerow(["GPU", *AGENT.values()])
 
 
+#: what rocprofv3 --pmc counted, as the values of the units that it sums
+COUNTED = {"SQ_LDS_BANK_CONFLICT": (1200, 34), "SQ_LDS_IDX_ACTIVE": (4000, 936)}
+
+
+def counter_table(
+    parent: Path, dispatches: Sequence[int] = (1,), name: str = "9", kernel: str = KERNEL
+) -> Path:
+    """``*_counter_collection.csv``, as ROCm 6.4 and later write it."""
+    path = parent / f"{name}_counter_collection.csv"
+    with path.open("w", newline="") as f:
+        out = csv.writer(f, quoting=csv.QUOTE_NONNUMERIC)
+        out.writerow(["Correlation_Id", "Dispatch_Id", "Agent_Id", "Queue_Id", "Process_Id", "Thread_Id",
+                      "Grid_Size", "Kernel_Id", "Kernel_Name", "Workgroup_Size", "LDS_Block_Size",
+                      "Scratch_Size", "VGPR_Count", "Accum_VGPR_Count", "SGPR_Count", "Counter_Name",
+                      "Counter_Value", "Start_Timestamp", "End_Timestamp"])  # fmt: skip
+        for n in dispatches:
+            for counter, units in COUNTED.items():
+                out.writerow([n, n, "Agent 1", 1, 9, 9, 1024, 3, kernel, 64, 512, 0, 8, 0, 16, counter,
+                              float(sum(units)), BEGIN, END])  # fmt: skip
+    return path
+
+
 LOADED_AT = 0x7F0000000000
 
 
-def results(parent: Path, dispatches: Sequence[int] = (1,), base: int = LOADED_AT) -> Path:
-    """``*_results.json``. ``base``: where the code object was loaded."""
+def results(
+    parent: Path, dispatches: Sequence[int] = (1,), base: int = LOADED_AT, *, counted: bool = False
+) -> Path:
+    """``*_results.json``. ``base``: where the code object was loaded; ``counted``: with --pmc."""
     threads = [g * w for g, w in zip(GRID, WORKGROUP, strict=True)]
 
     def xyz(values: Sequence[int]) -> dict[str, int]:
@@ -220,14 +244,23 @@ def results(parent: Path, dispatches: Sequence[int] = (1,), base: int = LOADED_A
              "dispatch_info": {"agent_id": {"handle": 7}, "kernel_id": 3, "dispatch_id": n,
                                "workgroup_size": xyz(WORKGROUP), "grid_size": xyz(threads)}}
             for n in dispatches]},
+        "counters": [{"id": {"handle": 40 + i}, "name": name} for i, name in enumerate(COUNTED)],
+        "callback_records": {"counter_collection": [
+            {"dispatch_data": {"dispatch_info": {"dispatch_id": n, "kernel_id": 3}},
+             "records": [{"counter_id": {"handle": 40 + i}, "value": float(v)}
+                         for i, units in enumerate(COUNTED.values()) for v in units]}
+            for n in dispatches if counted]},
     }  # fmt: skip
     path = parent / "9_results.json"
     path.write_text(json.dumps({"rocprofiler-sdk-tool": [tool]}))
     return path
 
 
-def rocpd(parent: Path, schema: int = 3, dispatches: Sequence[int] = (1,), base: int = LOADED_AT) -> Path:
-    """``*_results.db``: the tables that matter, as schema 3 or 4 has them."""
+def rocpd(
+    parent: Path, schema: int = 3, dispatches: Sequence[int] = (1,), base: int = LOADED_AT,
+    *, counted: bool = False,
+) -> Path:  # fmt: skip
+    """``*_results.db``: the tables that matter, as schema 3 or 4 has them; ``counted``: with --pmc."""
     path = parent / "9_results.db"
     threads = [g * w for g, w in zip(GRID, WORKGROUP, strict=True)]
     uuid = "_0000f00d_1234_7abc_8def_0123456789ab"
@@ -240,7 +273,7 @@ def rocpd(parent: Path, schema: int = 3, dispatches: Sequence[int] = (1,), base:
         db.execute(f'create table "rocpd_metadata{uuid}" (id integer primary key, tag text, value text)')
         db.execute(
             f'create table "rocpd_kernel_dispatch{uuid}" (id integer primary key, {where} kernel_id integer, '
-            f'dispatch_id integer, start bigint, "end" bigint, {sizes})'
+            f'dispatch_id integer, start bigint, "end" bigint, {sizes}, event_id integer)'
         )
         db.execute(
             f'create table "rocpd_info_kernel_symbol{uuid}" (id integer primary key, kernel_name text, '
@@ -264,9 +297,19 @@ def rocpd(parent: Path, schema: int = 3, dispatches: Sequence[int] = (1,), base:
         db.execute(f'insert into "rocpd_info_code_object{uuid}" values (1, ?, ?)', (base,) * 2)
         for n in dispatches:
             db.execute(
-                f'insert into "rocpd_kernel_dispatch{uuid}" values (?, 1, 3, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
-                (n, n, BEGIN, END, *WORKGROUP, *threads),
+                f'insert into "rocpd_kernel_dispatch{uuid}" values (?, 1, 3, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+                (n, n, BEGIN, END, *WORKGROUP, *threads, 100 + n),
             )
+        db.execute(f'create table "rocpd_info_pmc{uuid}" (id integer primary key, name text)')
+        db.execute(f'create table "rocpd_pmc_event{uuid}" (id integer primary key, event_id integer, '
+                   "pmc_id integer, value real)")  # fmt: skip
+        for i, (counter, units) in enumerate(COUNTED.items()):
+            db.execute(f'insert into "rocpd_info_pmc{uuid}" values (?, ?)', (40 + i, counter))
+            for n in dispatches if counted else ():
+                rows = [(100 + n, 40 + i, float(v)) for v in units]
+                db.executemany(
+                    f'insert into "rocpd_pmc_event{uuid}" (event_id, pmc_id, value) values (?, ?, ?)', rows
+                )
         db.execute(f'create view rocpd_kernel_dispatch as select * from "rocpd_kernel_dispatch{uuid}"')
     db.close()
     return path

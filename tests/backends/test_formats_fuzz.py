@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from isaprof.backends.recorded import open_recording
 from isaprof.errors import BadInput, IsaprofError
+from isaprof.parsers.pmc import read_counter_csv
 from isaprof.parsers.rocpd import read_rocpd
 from isaprof.parsers.rocprof_runs import read_results, read_tables
 from isaprof.parsers.stats_csv import read_stats
@@ -75,8 +76,18 @@ def test_tables(data: st.DataObject, tmp_path: Path) -> None:
 
 @FUZZ
 @given(data=st.data())
+def test_counters(data: st.DataObject, tmp_path: Path) -> None:
+    path = own.counter_table(tmp_path)
+    path.write_bytes(mutate(data, path.read_bytes()))
+    calm(lambda: read_counter_csv(path))
+    own.stats(tmp_path)
+    calm(lambda: open_recording(tmp_path).read(1, arch="gfx942"))
+
+
+@FUZZ
+@given(data=st.data())
 def test_results_bytes(data: st.DataObject, tmp_path: Path) -> None:
-    path = own.results(tmp_path)
+    path = own.results(tmp_path, counted=True)
     path.write_bytes(mutate(data, path.read_bytes()))
     calm(lambda: read_results(path))
 
@@ -85,7 +96,7 @@ def test_results_bytes(data: st.DataObject, tmp_path: Path) -> None:
 @given(data=st.data())
 def test_results_values(data: st.DataObject, tmp_path: Path) -> None:
     """Any JSON in any place."""
-    path = own.results(tmp_path)
+    path = own.results(tmp_path, counted=True)
     body = json.loads(path.read_text())
     spot: Any = body
     while True:
@@ -110,7 +121,7 @@ def test_results_values(data: st.DataObject, tmp_path: Path) -> None:
 @given(data=st.data())
 def test_rocpd(data: st.DataObject, tmp_path: Path) -> None:
     (tmp_path / "9_results.db").unlink(missing_ok=True)
-    path = own.rocpd(tmp_path, data.draw(st.sampled_from([3, 4])))
+    path = own.rocpd(tmp_path, data.draw(st.sampled_from([3, 4])), counted=True)
     path.write_bytes(mutate(data, path.read_bytes()))
     calm(lambda: read_rocpd(path))
 

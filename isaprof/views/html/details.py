@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from isaprof.attribution.dispatch_counters import sentence
 from isaprof.views import grids
 from isaprof.views.exposure import SUMS_ONLY, Split
 from isaprof.views.grids import Grid
@@ -32,6 +33,7 @@ def details(analysis: Analysis, index: int = 0) -> dict[str, Any]:
     if detail is None or not len(analysis.waves):
         return {"missing": SUMS_ONLY if detail is None else ""}
     names = detail.classes
+    counted = sentence(analysis.meta, "LDS")
     charts, engines = flights(analysis)
     return {
         "missing": None,
@@ -39,7 +41,7 @@ def details(analysis: Analysis, index: int = 0) -> dict[str, Any]:
         "classes": [(n, exposure_look(n)[1]) for n in names],
         "loop_grid": loop_grid(analysis),
         "loops": [(x, distribution(x.steps, _COLOURS[index])) for x in loops(analysis)],
-        "banks": [_cut(grids.banks(by, detail.by(by))) for by in ("bank", "vgpr-bank")],
+        "banks": [_cut(grids.banks(by, detail.by(by), counted)) for by in ("bank", "vgpr-bank")],
         "flights": charts,
         "engines": engines,
         "lives": lives(analysis),
