@@ -17,7 +17,8 @@ from tests.attribution.invariants import check, check_detail
 TRACES = [
     "sqtt/gfx1100/gemm_run0", "sqtt/gfx1100/sync_run0", "sqtt/gfx1100/plus_run0", "sqtt/gfx1100/empty_run0",
     "sqtt/gfx1200/gemm_run0", "sqtt/gfx1200/sync_run0", "sqtt/gfx1200/plus_run0", "sqtt/gfx1200/empty_run0",
-    "sqtt/gfx1200/handwritten_run0", "sqtt/gfx950/gemm_run0", "sqtt/gfx950/plus_run0", "att/wave_gemm_gfx950",
+    "sqtt/gfx1200/handwritten_run0", "sqtt/gfx950/gemm_run0", "sqtt/gfx950/plus_run0",
+    "sqtt/gfx950/empty_run0", "att/wave_gemm_gfx950",
 ]  # fmt: skip
 GEMMS = ["sqtt/gfx1100/gemm_run0", "sqtt/gfx1200/gemm_run0", "sqtt/gfx950/gemm_run0", "att/wave_gemm_gfx950"]
 
