@@ -45,9 +45,9 @@ MGPUSim 5.5 % (its MI300A model 16.4 %), Accel-Sim about 15 %, gem5's MFMA model
 They come from published figures and microbenchmarks, named in [timing-model.md](timing-model.md) and
 `isaprof/arch`. Those of cold devices were read off the same small kernels as are judged here: launch, first
 scalar and vector load, first code, drain of gfx1100 and of the gfx1201-class device, and some of gfx950.
-Where these components are within a few percent, that is how well one table describes several captures, not how
-well it predicts another; the second table is the test of that. The same holds for small costs of RDNA's warm
-stretches (ways back of LDS and memory). Nothing was taken from the MFMA GEMM (att).
+Where these components are within a few percent, that is how well one table describes several captures, not
+how well it predicts another; the second table is the test of that. The same holds for small costs of
+RDNA's warm stretches (ways back of LDS and memory). Nothing was taken from the MFMA GEMM (att).
 
 """
 
@@ -71,9 +71,9 @@ LIMITS = """
 - gfx942, gfx1151 and gfx1200 have tables and no trace here; their error is unknown.
 - The MFMA GEMM's device (att) has one capture, so its device constants cannot be fitted elsewhere.
 - Cold code is predicted in sum at best (`gfx950/gemm`), not in place: the traces show bubbles where no cache
-  line of 64 or 128 bytes begins, some of them in waves that come second. Where eight waves of a CU start together again, short
-  stalls of a cause that the traces do not name (attributed to lost arbitration, VMEM or not at all) are not
-  modelled.
+  line of 64 or 128 bytes begins, some of them in waves that come second. Where eight waves
+  of a CU start together again, short stalls of a cause that the traces do not name (attributed to lost
+  arbitration, VMEM or not at all) are not modelled.
 """
 
 DEVICES = {
