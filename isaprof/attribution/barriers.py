@@ -25,8 +25,12 @@ if TYPE_CHECKING:
     from isaprof.attribution.segments import Segments
     from isaprof.attribution.static import StaticCode
 
+    Ints = NDArray[np.int64]
+
 #: waves of one workgroup leave a barrier at most so many issue slots after one another
 _TOGETHER = 4
+#: segments that are summed at a time
+_AT_ONCE = 1 << 20
 
 
 def blame_barriers(code: StaticCode, records: Records, segments: Segments) -> Segments:
@@ -47,9 +51,7 @@ def blame_barriers(code: StaticCode, records: Records, segments: Segments) -> Se
     new = np.ones(len(at), np.bool_)
     new[1:] = (np.diff(leave) > _TOGETHER * period) | (np.diff(unit) != 0)
     blame = np.full(len(records), -2, np.int64)  # -2: no barrier
-    life = _Lives(records, segments)
-    for group in np.split(at, np.flatnonzero(new)[1:]):
-        life.blame(group, blame)
+    blame[at] = _blamed(records, segments, at, np.flatnonzero(new))
     culprit = segments.culprit.copy()
     s = np.flatnonzero((segments.cause == CAUSE_CODE[Cause.BARRIER]) & (segments.r >= 0))
     s = s[blame[segments.r[s]] > -2]
@@ -57,42 +59,59 @@ def blame_barriers(code: StaticCode, records: Records, segments: Segments) -> Se
     return replace(segments, culprit=culprit)
 
 
-class _Lives:
-    """What every wave was doing when, by the line that is to blame for it."""
+def _blamed(records: Records, s: Segments, at: Ints, first: Ints) -> Ints:
+    """The culprit line of barrier records ``at``; ``first``: where each barrier begins in them."""
+    wave, arrive, own = records.w[at], records.time[at], records.line[at]
+    size = np.diff(np.append(first, len(at)))
+    barrier = np.repeat(np.arange(len(first)), size)
+    until = np.maximum.reduceat(arrive, first)
+    late = np.flatnonzero(arrive == until[barrier])
+    last = late[np.searchsorted(barrier[late], np.arange(len(first)))]  # the first of the latest
+    alone = ~np.logical_or.reduceat(wave != np.repeat(wave[first], size), first)
 
-    def __init__(self, records: Records, segments: Segments) -> None:
-        s = segments
-        self.records = records
-        self.begin, self.end = s.begin, s.begin + s.cycles
-        own = records.line[s.r] if len(records) else np.full(len(s.r), -1, np.int64)
-        self.line = np.where(s.culprit >= 0, s.culprit, np.where(s.r >= 0, own, -1))
-        self.first = np.searchsorted(s.w, np.arange(len(records.waves) + 1))
+    # who waited, and since when: of one barrier those that came together are one
+    waited = np.flatnonzero(~alone[barrier] & (np.arange(len(at)) != last[barrier]))
+    order = waited[np.lexsort((arrive[waited], barrier[waited]))]
+    new = np.ones(len(order), np.bool_)
+    new[1:] = (np.diff(barrier[order]) != 0) | (np.diff(arrive[order]) != 0)
+    some = order[new]
+    line = _longest(records, s, wave[last[barrier[some]]], arrive[some], until[barrier[some]])
+    out = np.where(alone[barrier], -1, own)
+    found = line[np.cumsum(new) - 1]
+    out[order] = np.where(found >= 0, found, own[order])
+    return out
 
-    def blame(self, group: NDArray[np.int64], out: NDArray[np.int64]) -> None:
-        """Write the culprit line of each barrier record of one barrier to ``out``."""
-        rec = self.records
-        wave, arrive, line = rec.w[group], rec.time[group], rec.line[group]
-        out[group] = -1
-        if not (wave != wave[0]).any():
-            return
-        last = int(arrive.argmax())
-        w, until = int(wave[last]), int(arrive[last])
-        low, high = int(self.first[w]), int(self.first[w + 1])
-        # the stretch of its life that somebody waited for
-        to = low + int(np.searchsorted(self.begin[low:high], until))
-        low += int(np.searchsorted(self.end[low:high], arrive.min(), side="right"))
-        begin, end, lines = self.begin[low:to], np.minimum(self.end[low:to], until), self.line[low:to]
-        known = lines >= 0
-        begin, end = begin[known], end[known]
-        names, which = np.unique(lines[known], return_inverse=True)
-        same: dict[int, int] = {}
-        for n, (r, at) in enumerate(zip(group.tolist(), arrive.tolist(), strict=True)):
-            if n == last:
-                out[r] = line[n]
-            else:
-                if at not in same:
-                    cycles = np.maximum(end - np.maximum(begin, at), 0)
-                    sums = np.bincount(which, weights=cycles)
-                    best = int(sums.argmax()) if len(sums) else 0
-                    same[at] = int(names[best]) if len(sums) and sums[best] > 0 else -1
-                out[r] = same[at] if same[at] >= 0 else line[n]
+
+def _longest(records: Records, s: Segments, w: Ints, since: Ints, until: Ints) -> Ints:
+    """The line that is to blame for most of the time of wave ``w`` in each [since, until), or -1."""
+    line = np.where(s.culprit >= 0, s.culprit, np.where(s.r >= 0, records.line[s.r], -1))
+    out = np.full(len(w), -1, np.int64)
+    if not len(s.begin):
+        return out
+    end = s.begin + s.cycles
+    # segments tile each wave's life: both ends ascend
+    low = int(s.begin.min())
+    span = int(end.max()) - low + 2
+    inside = w * span + np.clip(np.stack((since, until)) - low, 0, span - 1)
+    first = np.searchsorted(s.w * span + (end - low), inside[0], side="right")
+    count = np.maximum(np.searchsorted(s.w * span + (s.begin - low), inside[1]) - first, 0)
+    # so many of them at a time that their sums need little memory
+    part = np.cumsum(count) // _AT_ONCE
+    for rows in np.split(np.arange(len(w)), np.flatnonzero(np.diff(part)) + 1):
+        n = count[rows]
+        which = np.repeat(rows, n)
+        at = np.arange(len(which)) - np.repeat(np.cumsum(n) - n - first[rows], n)
+        cycles = np.minimum(end[at], until[which]) - np.maximum(s.begin[at], since[which])
+        keep = (line[at] >= 0) & (cycles > 0)
+        if not keep.any():
+            continue
+        which, cycles, lines = which[keep], cycles[keep], line[at[keep]]
+        key = which * (int(lines.max()) + 1) + lines
+        order = np.argsort(key, kind="stable")
+        begins = np.flatnonzero(np.append(True, np.diff(key[order]) != 0))
+        total = np.add.reduceat(cycles[order], begins)
+        which, lines = which[order[begins]], lines[order[begins]]
+        # of several the lowest line: sorted by it, the last one that is written
+        best = np.lexsort((-lines, total, which))
+        out[which[best]] = lines[best]
+    return out

@@ -39,15 +39,21 @@ class Constraints:
         slack: int = 0,
     ) -> None:
         """Records ``at`` could not issue before ``ready``; an earlier offer wins a tie."""
+        code = np.full(len(at), CAUSE_CODE[cause], np.int64)
+        self.offer_codes(at, ready, code, culprit, np.full(len(at), slack, np.int64))
+
+    def offer_codes(
+        self,
+        at: NDArray[np.int64],
+        ready: NDArray[np.int64],
+        cause: NDArray[np.int64],
+        culprit: NDArray[np.int64],
+        slack: NDArray[np.int64],
+    ) -> None:
+        """As :meth:`offer`; each record with a cause (its code) and slack of its own."""
         better = ready > self.ready[at]
         at = at[better]
         self.ready[at] = ready[better]
-        self.cause[at] = CAUSE_CODE[cause]
+        self.cause[at] = cause[better]
         self.culprit[at] = culprit[better]
-        self.slack[at] = slack
-
-    def offer_one(self, r: int, ready: int, cause: Cause, culprit: int, slack: int = 0) -> None:
-        """One record; see :meth:`offer`."""
-        if ready > self.ready[r]:
-            self.ready[r], self.culprit[r], self.slack[r] = ready, culprit, slack
-            self.cause[r] = CAUSE_CODE[cause]
+        self.slack[at] = slack[better]

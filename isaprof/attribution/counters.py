@@ -20,16 +20,19 @@ from __future__ import annotations
 
 import gc
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from isaprof.analysis.waits import Kind, in_order, kind_of
+from isaprof.attribution.constraints import CAUSE_CODE
 from isaprof.attribution.model import Cause
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from isaprof.attribution.records import Records
     from isaprof.attribution.static import StaticCode
     from isaprof.isa.model import Instruction
@@ -69,13 +72,75 @@ class Group(NamedTuple):
     released: tuple[Op, ...]
 
 
+class Found(NamedTuple):
+    """By record: the one operation that it waited for, as a record number, with its line and cause code."""
+
+    r: NDArray[np.int64]
+    op: NDArray[np.int64]
+    line: NDArray[np.int64]
+    cause: NDArray[np.int64]
+
+
 @dataclass(slots=True)
 class Simulated:
-    """Result of :func:`simulate`, keyed by record number (``pending`` by wave position)."""
+    """Result of :func:`simulate`. Waits that were satisfied already are left out."""
+
+    single: Found  #: waits that one operation must have ended
+    several: dict[int, tuple[Group, ...]]  #: all other waits, by record number
+    full: Found  #: issued with the counter full: the oldest operation
+    last_store: NDArray[np.int64]  #: by wave: line of the youngest store outstanding at its end, or -1
+    _waits: list[tuple[NDArray[np.int64], _Path]]
+
+    @property
+    def waits(self) -> dict[int, tuple[Group, ...]]:
+        """All waits by record number; made anew each time."""
+        return {
+            r: groups
+            for numbers, path in self._waits
+            for r, groups in _numbered(numbers.tolist(), list(path.waits.items()))
+        }
+
+
+@dataclass(slots=True)
+class _Path:
+    """What counters do along one sequence of lines. ``r`` is everywhere the place in the sequence."""
 
     waits: dict[int, tuple[Group, ...]] = field(default_factory=dict)
-    full: dict[int, Op] = field(default_factory=dict)  #: issued with the counter full: the oldest operation
-    pending: dict[int, tuple[Op, ...]] = field(default_factory=dict)  #: outstanding at the wave's end
+    full: dict[int, Op] = field(default_factory=dict)
+    last_store: int = -1
+
+    def columns(self) -> tuple[NDArray[np.int64], NDArray[np.int64], list[tuple[int, tuple[Group, ...]]]]:
+        """Waits for one operation and full counters, each with rows as :class:`Found`; the other waits."""
+        single, several = [], []
+        for at, groups in self.waits.items():
+            if len(groups) == 1 and len(groups[0].culprits) == 1:
+                single.append(_row(at, groups[0].culprits[0]))
+            else:
+                several.append((at, groups))
+        full = [_row(at, op) for at, op in self.full.items()]
+        one, two = (np.array(rows, np.int64).reshape(-1, len(Found._fields)).T for rows in (single, full))
+        return one, two, several
+
+
+def _row(at: int, op: Op) -> tuple[int, int, int, int]:
+    return at, op.r, op.line, CAUSE_CODE[op.cause]
+
+
+def _numbered(
+    numbers: list[int], waits: list[tuple[int, tuple[Group, ...]]]
+) -> Iterator[tuple[int, tuple[Group, ...]]]:
+    """Waits of a path as those of the wave whose records have ``numbers``."""
+    for at, groups in waits:
+        yield (
+            numbers[at],
+            tuple(
+                g._replace(
+                    culprits=tuple(op._replace(r=numbers[op.r]) for op in g.culprits),
+                    released=tuple(op._replace(r=numbers[op.r]) for op in g.released),
+                )
+                for g in groups
+            ),
+        )
 
 
 _IN_ORDER = {kind: in_order(frozenset((kind,))) for kind in Kind}
@@ -160,33 +225,67 @@ def _simulate(code: StaticCode, records: Records) -> Simulated:
     for i, kind in kinds.items():
         x = code.instructions[i]
         raised[i] = [(c, kind, op_cause(x, kind, c), maxima.get(c)) for c in x.counters]
-    out = Simulated()
     # only records of these lines matter
     concerned = np.zeros(len(code), np.bool_)
     concerned[[*waits, *kinds]] = True
     at = np.flatnonzero(concerned[records.line])
-    line = records.line[at].tolist()
+    line = records.line[at]
     first, last = (np.searchsorted(at, x).tolist() for x in (records.first, records.last))
-    numbers = at.tolist()
-    for w in range(len(records.waves)):
-        counters: dict[str, _Counter] = {}
-        for r, i in zip(numbers[first[w] : last[w]], line[first[w] : last[w]], strict=True):
-            if i in waits:
-                groups = [
-                    g
-                    for counter, n in waits[i]
-                    if (c := counters.get(counter)) is not None and (g := c.wait(counter, n)) is not None
-                ]
-                if groups:
-                    out.waits[r] = tuple(groups)
-            for counter, kind, cause, maximum in raised.get(i, ()):
-                c = counters.get(counter)
-                if c is None:
-                    c = counters[counter] = _Counter()
-                oldest = c.push(Op(r, i, kind, cause), maximum)
-                if oldest is not None:
-                    out.full.setdefault(r, oldest)
-        pending = tuple(op for c in counters.values() for op in c.ops if c.count)
-        if pending:
-            out.pending[w] = tuple(sorted(pending, key=lambda op: op.r))
+    # most waves go through the same lines, and counters know nothing but lines
+    alike: dict[bytes, list[int]] = {}
+    for w, (a, b) in enumerate(zip(first, last, strict=True)):
+        alike.setdefault(line[a:b].tobytes(), []).append(w)
+    out = Simulated(_joined([]), {}, _joined([]), np.full(len(records.waves), -1, np.int64), [])
+    single: list[tuple[NDArray[np.int64], ...]] = []
+    full: list[tuple[NDArray[np.int64], ...]] = []
+    for waves in alike.values():
+        a, b = first[waves[0]], last[waves[0]]
+        path = _walk(line[a:b].tolist(), waits, raised)
+        one, two, several = path.columns()
+        begin = np.array([first[w] for w in waves], np.int64)
+        for rows, to in ((one, single), (two, full)):
+            r, op, lines, cause = (np.broadcast_to(x, (len(waves), rows.shape[1])) for x in rows)
+            to.append((at[begin[:, None] + r], at[begin[:, None] + op], lines, cause))
+        out.last_store[waves] = path.last_store
+        for w in waves:
+            numbers = at[first[w] : last[w]]
+            out._waits.append((numbers, path))
+            if several:
+                out.several.update(_numbered(numbers.tolist(), several))
+    out.single, out.full = _joined(single), _joined(full)
+    return out
+
+
+def _joined(parts: list[tuple[NDArray[np.int64], ...]]) -> Found:
+    columns = zip(*parts, strict=True) if parts else ((), (), (), ())
+    return Found(*(np.concatenate([np.zeros(0, np.int64), *(c.reshape(-1) for c in cs)]) for cs in columns))
+
+
+def _walk(
+    lines: list[int],
+    waits: Mapping[int, tuple[tuple[str, int], ...]],
+    raised: Mapping[int, list[tuple[str, Kind, Cause, int | None]]],
+) -> _Path:
+    """The counters along ``lines``; ``raised``: what each line counts on, and how far that counts."""
+    out = _Path()
+    counters: dict[str, _Counter] = {}
+    for r, i in enumerate(lines):
+        if i in waits:
+            groups = [
+                g
+                for counter, n in waits[i]
+                if (c := counters.get(counter)) is not None and (g := c.wait(counter, n)) is not None
+            ]
+            if groups:
+                out.waits[r] = tuple(groups)
+        for counter, kind, cause, maximum in raised.get(i, ()):
+            c = counters.get(counter)
+            if c is None:
+                c = counters[counter] = _Counter()
+            oldest = c.push(Op(r, i, kind, cause), maximum)
+            if oldest is not None:
+                out.full.setdefault(r, oldest)
+    stores = [op for c in counters.values() for op in c.ops if c.count and op.cause is Cause.WAIT_STORE]
+    if stores:
+        out.last_store = max(stores, key=lambda op: op.r).line
     return out

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from isaprof.attribution.constraints import NEVER
+from isaprof.attribution.constraints import CAUSE_CODE, NEVER
 from isaprof.attribution.model import Cause
 from isaprof.attribution.records import JUMP, NEXT
 from isaprof.attribution.rules import ORDER_RULES, OrderRule
@@ -243,8 +243,12 @@ def offer_register_dependencies(
         until = issue[j] + cycles[which]
         later = np.flatnonzero(until > ready[left])
         ready[left[later]], best[left[later]] = until[later], j[later]
-    for at in np.flatnonzero(best >= 0).tolist():
-        r, producer = int(waited[at]), int(lines[best[at]])
-        pair = rules.pair(producer, int(lines[r]))
-        assert pair is not None
-        out.offer_one(r, int(ready[at]), pair.cause, producer, pair.slack)
+    at = np.flatnonzero(best >= 0)
+    r, producer = waited[at], lines[best[at]]
+    which, pairs = pd.factorize(producer * n + lines[r])
+    named = [p for pair in pairs.tolist() if (p := rules.pair(*divmod(pair, n))) is not None]
+    assert len(named) == len(pairs)
+    cause, slack = (np.array(x, np.int64)[which] for x in (
+        [CAUSE_CODE[p.cause] for p in named], [p.slack for p in named],
+    ))  # fmt: skip
+    out.offer_codes(r, ready[at], cause, producer, slack)

@@ -49,34 +49,44 @@ class _Collector:
     def __init__(self, n: int) -> None:
         self.n = n
         self._parts: list[tuple[NDArray[np.int64], ...]] = []
+        self._early: list[tuple[NDArray[np.int64], ...]] = []
         self._rows = array("q")  # record, until, cause, culprit, ambiguous, one after the other
 
     def add(self, r: NDArray[np.int64], until: NDArray[np.int64], cause: object, culprit: object) -> None:
         """One slice for each of records ``r``."""
-        shape = (len(r),)
-        self._parts.append((
-            r, until, np.broadcast_to(np.asarray(cause, np.int64), shape),
-            np.broadcast_to(np.asarray(culprit, np.int64), shape), np.zeros(len(r), np.int64),
-        ))  # fmt: skip
+        self._parts.append(_slices(r, until, cause, culprit))
+
+    def add_early(
+        self, r: NDArray[np.int64], until: NDArray[np.int64], cause: object, culprit: object
+    ) -> None:
+        """As :meth:`add`, in front of what that adds with the same time."""
+        self._early.append(_slices(r, until, cause, culprit))
 
     def add_one(self, r: int, until: int, cause: Cause, culprit: int, ambiguous: bool = False) -> None:
+        """As :meth:`add_early`; of one record either only this or not at all."""
         self._rows.extend((r, until, CAUSE_CODE[cause], culprit, ambiguous))
-
-    def add_found(self, r: int, until: int, cause: int, culprit: int) -> None:
-        """As :meth:`add_one`, of a cause by its code."""
-        self._rows.extend((r, until, cause, culprit, 0))
 
     def finish(self) -> Slices:
         rest = np.arange(self.n)
         self.add(rest, np.full(self.n, TO_END), CAUSE_CODE[Cause.UNEXPLAINED], -1)
-        # slices collected one by one come before the vector ones of the same time
-        rows = np.array(self._rows, np.int64).reshape(-1, 5)
-        columns = [np.concatenate([rows[:, k], *(p[k] for p in self._parts)]) for k in range(5)]
+        rows = tuple(np.array(self._rows, np.int64).reshape(-1, 5).T)
+        parts = (rows, *self._early, *self._parts)
+        columns = [np.concatenate([p[k] for p in parts]) for k in range(5)]
         r, until = columns[0], columns[1]
         order = _by_record(r, until)
         r, until, cause, culprit, ambiguous = (c[order] for c in columns)
         start = np.searchsorted(r, np.arange(self.n + 1), side="left").astype(np.int64)
         return Slices(start, until, cause, culprit, ambiguous != 0)
+
+
+def _slices(
+    r: NDArray[np.int64], until: NDArray[np.int64], cause: object, culprit: object
+) -> tuple[NDArray[np.int64], ...]:
+    shape = (len(r),)
+    return (
+        r, until, np.broadcast_to(np.asarray(cause, np.int64), shape),
+        np.broadcast_to(np.asarray(culprit, np.int64), shape), np.zeros(len(r), np.int64),
+    )  # fmt: skip
 
 
 def _by_record(r: NDArray[np.int64], until: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -104,6 +114,7 @@ class Context:
     conflicts: Mapping[int, int]  #: record number -> cycles added by LDS bank conflicts
     simd: NDArray[np.int64]  #: dense SIMD number of each record
     unit: NDArray[np.int64]  #: dense CU or WGP number of each record
+    new: NDArray[np.bool_]  #: records of code that their wave runs for the first time
 
 
 def explain(
@@ -125,6 +136,7 @@ def explain(
     ctx = Context(
         code, records, simulated, begin, records.issue, conflicts or {},
         records.waves.unit(simd=True)[w], records.waves.unit(simd=False)[w],
+        _new_code(records, len(code)),
     )  # fmt: skip
     out = _Collector(len(records))
     hidden = np.flatnonzero(records.hidden)
@@ -156,10 +168,10 @@ def _explain_instructions(
     issue = ctx.issue
     period = int(code.table.get("issue_period", 1))
     r = np.flatnonzero(wanted & (issue > ctx.begin))
-    full = np.array([k for k in r.tolist() if k in ctx.simulated.full], np.int64)
-    for k in full.tolist():
-        op = ctx.simulated.full[k]
-        found.offer_one(k, int(issue[k]), op.cause, op.line)
+    full = ctx.simulated.full
+    k = np.flatnonzero((wanted & (issue > ctx.begin))[full.r])
+    late, at_once = full.r[k], np.zeros(len(k), np.int64)
+    found.offer_codes(late, issue[late], full.cause[k], full.line[k], at_once)
     ready = np.minimum(found.ready[r], issue[r])
     ready = np.where(issue[r] - ready <= found.slack[r], issue[r], ready)
     ready = np.maximum(ready, ctx.begin[r])
@@ -280,13 +292,12 @@ def _pipe_reach(code: StaticCode) -> int:
 def _fetches(ctx: Context, r: NDArray[np.int64], gap: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Gaps long enough, in front of an instruction that the wave runs for the first time."""
     period = int(ctx.code.table.get("issue_period", 1))
-    return np.asarray((gap >= FETCH_SLOTS * period) & _new_code(ctx)[r])
+    return np.asarray((gap >= FETCH_SLOTS * period) & ctx.new[r])
 
 
-def _new_code(ctx: Context) -> NDArray[np.bool_]:
-    """Records of code that their wave runs for the first time."""
-    records = ctx.records
-    _, index = np.unique(records.w * len(ctx.code) + records.line, return_index=True)
+def _new_code(records: Records, lines: int) -> NDArray[np.bool_]:
+    """Records of code that their wave runs for the first time; ``lines``: how many there are."""
+    _, index = np.unique(records.w * lines + records.line, return_index=True)
     out = np.zeros(len(records), np.bool_)
     out[index] = True
     return out
@@ -298,37 +309,68 @@ def _explain_internal(ctx: Context, found: Constraints, wanted: NDArray[np.bool_
     code, records = ctx.code, ctx.records
     satisfied = int(code.table.get("wait_satisfied", 1))
     issue = ctx.issue
-    nops = [_nop_cycles(code, i) for i in range(len(code))]
-    is_nop, is_barrier = int(Cls.NOP), int(Cls.BARRIER)
-    cls = code.cls[records.line]
-    done = LDS_DONE.get(str(code.table.get("issue_model")), 0)
+    none = -1
+    nops = np.array([none if (n := _nop_cycles(code, i)) is None else n for i in range(len(code))], np.int64)
     cold = _fetches(ctx, np.arange(len(records)), issue - ctx.begin)
     r = np.flatnonzero(wanted & (issue > ctx.begin))
-    for k, begin, end, kind, ready, line in zip(
-        r.tolist(), ctx.begin[r].tolist(), issue[r].tolist(), cls[r].tolist(), found.ready[r].tolist(),
-        records.line[r].tolist(), strict=True,
-    ):  # fmt: skip
-        blocked = min(ready, end)
-        if end - begin <= satisfied and not kind & is_nop and not kind & is_barrier:
-            out.add_one(k, end, Cause.ISSUE, -1)
-            continue
-        groups = ctx.simulated.waits.get(k, ())
-        if groups and end - max(blocked, begin) > satisfied:
-            _explain_wait(ctx, k, begin, end, groups, out, done)
-            continue
-        if blocked > begin:
-            out.add_found(k, blocked, int(found.cause[k]), int(found.culprit[k]))
-            begin = blocked
-        if kind & is_nop:
-            if (cycles := nops[line]) is not None and end - cycles - begin > satisfied:
-                out.add_one(k, end - cycles, Cause.FETCH if cold[k] else Cause.UNEXPLAINED, -1)
-            out.add_one(k, end, Cause.NOP, line)
-        elif kind & is_barrier:
-            out.add_one(k, end, Cause.BARRIER, line)
-        elif end - begin <= 2 * satisfied:
-            out.add_one(k, end, Cause.ISSUE, -1)
-        elif cold[k]:
-            out.add_one(k, end, Cause.FETCH, -1)
+    kind, begin, end = code.cls[records.line[r]], ctx.begin[r], issue[r]
+    is_nop, is_barrier = (kind & int(Cls.NOP)) != 0, (kind & int(Cls.BARRIER)) != 0
+    blocked = np.minimum(found.ready[r], end)
+    short = (end - begin <= satisfied) & ~is_nop & ~is_barrier
+    out.add_early(r[short], end[short], CAUSE_CODE[Cause.ISSUE], -1)
+
+    unsatisfied = ~short & (end - np.maximum(blocked, begin) > satisfied)
+    waits = _explain_waits(ctx, r[unsatisfied], out)
+    rest = ~short
+    rest[unsatisfied] = ~waits
+    r, begin, end, blocked, is_nop, is_barrier = (
+        x[rest] for x in (r, begin, end, blocked, is_nop, is_barrier)
+    )
+    some = blocked > begin
+    out.add_early(r[some], blocked[some], found.cause[r[some]], found.culprit[r[some]])
+    begin = np.maximum(begin, blocked)
+
+    line, cycles = records.line[r], nops[records.line[r]]
+    late = is_nop & (cycles != none) & (end - cycles - begin > satisfied)
+    why = np.where(cold[r[late]], CAUSE_CODE[Cause.FETCH], CAUSE_CODE[Cause.UNEXPLAINED])
+    out.add_early(r[late], (end - cycles)[late], why, -1)
+    near = end - begin <= 2 * satisfied
+    left = ~is_nop & ~is_barrier
+    for mine, cause, culprit in (
+        (is_nop, Cause.NOP, line),
+        (is_barrier & ~is_nop, Cause.BARRIER, line),
+        (left & near, Cause.ISSUE, np.full(len(r), -1)),
+        (left & ~near & cold[r], Cause.FETCH, np.full(len(r), -1)),
+    ):
+        out.add_early(r[mine], end[mine], CAUSE_CODE[cause], culprit[mine])
+
+
+def _explain_waits(ctx: Context, r: NDArray[np.int64], out: _Collector) -> NDArray[np.bool_]:
+    """Which of records ``r`` are unsatisfied counter waits; those are explained."""
+    single, issue = ctx.simulated.single, ctx.issue
+    place = np.full(len(ctx.records), -1, np.int64)
+    place[single.r] = np.arange(len(single.r))
+    at = place[r]
+    alone = at >= 0
+    at, mine = at[alone], r[alone]
+    conflicts = np.zeros(len(ctx.records), np.int64)
+    conflicts[list(ctx.conflicts)] = list(ctx.conflicts.values())
+    extra = conflicts[single.op[at]]
+    late = extra != 0
+    # without conflicts the data would have been there so much earlier
+    early = np.maximum(ctx.begin[mine], issue[mine] - extra)
+    out.add_early(mine[late], early[late], single.cause[at[late]], single.line[at[late]])
+    cause = np.where(late, CAUSE_CODE[Cause.LDS_CONFLICT], single.cause[at])
+    out.add_early(mine, issue[mine], cause, single.line[at])
+
+    done = LDS_DONE.get(str(ctx.code.table.get("issue_model")), 0)
+    several = ctx.simulated.several
+    others = np.flatnonzero(~alone)
+    others = others[np.isin(r[others], np.fromiter(several, np.int64, len(several)))]
+    for k in r[others].tolist():
+        _explain_wait(ctx, k, several[k], out, done)
+    alone[others] = True
+    return alone
 
 
 def _nop_cycles(code: StaticCode, line: int) -> int | None:
@@ -340,23 +382,14 @@ def _nop_cycles(code: StaticCode, line: int) -> int | None:
     return (int(m.group(), 0) + 1 if m else 1) * int(code.table.get("nop_cycles_per_count", 1))
 
 
-def _explain_wait(
-    ctx: Context, r: int, begin: int, end: int, groups: tuple[Group, ...], out: _Collector, done: int
-) -> None:
-    """An unsatisfied counter wait: who may have ended it, and until when.
+def _explain_wait(ctx: Context, r: int, groups: tuple[Group, ...], out: _Collector, done: int) -> None:
+    """An unsatisfied wait for one of several: who may have ended it, and until when.
 
     Beside others an LDS operation that is surely ``done`` so many cycles after
     its issue (LDS_DONE) is no longer a candidate, as long as one is left; what
     remains undecided is divided equally between the candidates and marked ambiguous.
     """
-    if len(groups) == 1 and len(groups[0].culprits) == 1:
-        op = groups[0].culprits[0]  # most waits: the general rule below comes to the same
-        if extra := ctx.conflicts.get(op.r, 0):
-            out.add_one(r, max(begin, end - extra), op.cause, op.line)
-            out.add_one(r, end, Cause.LDS_CONFLICT, op.line)
-        else:
-            out.add_one(r, end, op.cause, op.line)
-        return
+    begin, end = int(ctx.begin[r]), int(ctx.issue[r])
     issue = ctx.issue
     candidates: dict[int, Op] = {}
     for g in groups:
@@ -373,7 +406,6 @@ def _explain_wait(
         ops = [op for op in candidates.values() if last[op.r] >= stop]
         lines = list(dict.fromkeys((op.line, op.cause) for op in ops))
         if len(ops) == 1 and (extra := ctx.conflicts.get(ops[0].r, 0)) and stop == end:
-            # without conflicts the data would have been there so much earlier
             out.add_one(r, max(begin, stop - extra), ops[0].cause, ops[0].line)
             out.add_one(r, stop, Cause.LDS_CONFLICT, ops[0].line)
             continue

@@ -83,10 +83,7 @@ def _plain(records: Records, p: Pieces, at: NDArray[np.int64], simulated: Simula
     launch = p.part[at] == LAUNCH
     cause = np.where(launch, CAUSE_CODE[Cause.LAUNCH], CAUSE_CODE[Cause.DRAIN])
     culprit = np.full(len(at), -1, np.int64)
-    for n in np.flatnonzero(~launch).tolist():
-        stores = [op for op in simulated.pending.get(int(w[n]), ()) if op.cause is Cause.WAIT_STORE]
-        if stores:
-            culprit[n] = stores[-1].line  # the slot is freed when the last store is acknowledged
+    culprit[~launch] = simulated.last_store[w[~launch]]  # the slot is freed when that is acknowledged
     rows: Columns = (
         w, p.r[at], p.part[at], p.begin[at], p.end[at], cause, culprit, np.zeros(len(at), np.int64)
     )  # fmt: skip

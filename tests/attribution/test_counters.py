@@ -186,7 +186,7 @@ def test_released_operations_equal_amds_wait_analysis(mfma_gemm: Capture, data_d
     rows = json.loads((out / "code.json").read_text())["code"]
     number = {r[5]: r[2] for r in rows if not r[0].startswith(";")}
     code, records = static_code(mfma_gemm), read_records(mfma_gemm)
-    found = simulate(code, records)
+    found = simulate(code, records).waits
     waves = records.waves
     compared = 0
     for file in sorted(out.glob("se*_sm*_sl*_wv*.json")):
@@ -196,7 +196,7 @@ def test_released_operations_equal_amds_wait_analysis(mfma_gemm: Capture, data_d
         (w,) = [k for k, place in enumerate(places) if key == place]
         mine = []
         for r in range(records.first[w], records.last[w]):
-            for group in sorted(found.waits.get(r, ()), key=lambda g: g.counter):  # lgkmcnt before vmcnt
+            for group in sorted(found.get(r, ()), key=lambda g: g.counter):  # lgkmcnt before vmcnt
                 lines = [[number[int(code.pc[op.line])], 0] for op in group.released]
                 if lines:
                     mine.append([number[int(code.pc[records.line[r]])], lines])
