@@ -14,6 +14,17 @@ _ALONE = (
     r"v_permlane(16|32)_swap_b32", r"v_cvt_pk_bf16_f32", r"v_mul_(lo|hi)_\w+", r"v_mad_u64_u32",
 )  # fmt: skip
 
+#: VALU instructions that go to the second port where it is free and leave the first to another wave's. Seen:
+#: the f32 addition, beside which shifts, bfe, and_or and maximum3 of the other wave issue; rest by analogy
+_SECOND_PORT = (r"v_(add|sub|subrev|mul|fma|fmac)_f32",)
+#: Those that the second port takes as well. Seen beside maximum3 or integer instructions of the other wave:
+#: integer addition and subtraction, and, or, xor, right shifts; moves and selects by analogy. All others
+#: (maximum3, left shifts, bfe, readfirstlane, three operands, ...) were held up until the first port was free
+_EITHER_PORT = (
+    r"v_(add|sub|subrev)_u32", r"v_(and|or|xor|not)_b32", r"v_lshrrev_b32", r"v_ashrrev_i32",
+    r"v_(mov|cndmask)_b32", *_SECOND_PORT,
+)  # fmt: skip
+
 _DEVICE: dict[str, Fact] = {
     **facts("", src.PRODUCT, cu_count=256, xcd_count=8, memory_bandwidth_gb_s=8000),
     **facts("MHz", src.PRODUCT, clock_mhz=2400),
@@ -51,6 +62,8 @@ _DEVICE: dict[str, Fact] = {
         "cycles", f"{src.FLYDSL}; f64 transcendentals {src.SCHED}", "M",
     ),
     **facts("instructions of different waves per turn", src.FLYDSL, "M", valu_per_turn=2, valu_alone=_ALONE),
+    **facts("", f"{src.FLYDSL}, two waves of a SIMD side by side", "M",
+            valu_second_port=_SECOND_PORT, valu_either_port=_EITHER_PORT),
     **facts("cycles", src.FLYDSL, "M", valu_to_mem=12, barrier_release=8),
     # L2 without a queue: 196-244 on an idle GPU (the youngest of four loads of four waves: median 280)
     **facts("cycles", src.FLYDSL, "M", smem_hit=40, smem_cold=760, l1_latency=120, l2_latency=220),

@@ -51,7 +51,7 @@ _SCALARS = _names("""
 """)
 #: what loop.c takes from isaprof.sim.timing.lines.Lines as it is
 _LINE_ARRAYS = _names("""
-    kind port busy extra block exec latency release alone hold scale category fetch taken cycles clause
+    kind port busy extra block exec latency release alone side hold scale category fetch taken cycles clause
     priority traced store load
 """)
 _LINE_LISTS = _names("""

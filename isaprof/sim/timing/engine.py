@@ -23,7 +23,7 @@ from heapq import heappop, heappush
 from isaprof.errors import KernelFault
 from isaprof.isa.model import Category
 from isaprof.sim.timing.accesses import LOCAL
-from isaprof.sim.timing.lines import CODE, PORT_NONE, PORT_VALU, PORTS, REGISTERS
+from isaprof.sim.timing.lines import CODE, PORT_NONE, PORT_VALU, PORTS, REGISTERS, SIDE_FIRST, SIDE_SECOND
 from isaprof.sim.timing.residency import WAVE_BITS, Residency
 from isaprof.sim.timing.scoreboard import SLOTS, Kind, Slot
 from isaprof.sim.timing.state import NEVER, counter_free, producer
@@ -59,6 +59,7 @@ class Engine(Residency):
         heap, fresh = self.heap, self.fresh
         kinds, port_of, busy, extra, block = L.kind, L.port, L.busy, L.extra, L.block
         pipe, latency, release, alone, hold, scale = L.exec, L.latency, L.release, L.alone, L.hold, L.scale
+        side = L.side
         rule_ptr, rule_slot, rule_add = L.rule_ptr, L.rule_slot, L.rule_add
         sets_ptr, sets_slot, sets_add = L.sets_ptr, L.sets_slot, L.sets_add
         read_ptr, read, write_ptr, write = L.read_ptr, L.read, L.write_ptr, L.write
@@ -148,7 +149,10 @@ class Engine(Residency):
                             else:
                                 if t > b:
                                     b = t
-                                free = (a if a > b else b) if alone[line] else (b if a > b else a)
+                                if alone[line]:
+                                    free = a if a > b else b
+                                else:
+                                    free = a if side[line] == SIDE_FIRST or b > a else b
                     elif kind == salu_kind:
                         t = salu_free[simd] - slack
                         if t > free:
@@ -231,7 +235,9 @@ class Engine(Residency):
                             held[simd] = shifted + hold[line]
                         elif alone[line]:
                             port_a[simd] = port_b[simd] = now + busy[line]
-                        elif port_a[simd] <= now:
+                        elif port_a[simd] <= now and (
+                            side[line] != SIDE_SECOND or max(port_b[simd], held[simd]) > now
+                        ):
                             port_a[simd] = now + busy[line]
                         else:
                             port_b[simd] = now + busy[line]

@@ -23,6 +23,9 @@ from isaprof.sim.timing.scoreboard import RULES, Kind, Slot
 PORT_VALU, PORT_SALU, PORT_SMEM, PORT_VMEM, PORT_LDS, PORT_BRANCH, PORT_EXPORT, PORT_NONE = range(8)
 PORTS = 8
 
+#: VALU ports without a queue: the first only; either, the first where it is free; either, rather the second
+SIDE_FIRST, SIDE_EITHER, SIDE_SECOND = range(3)
+
 #: VGPRs a wave can name
 REGISTERS = 256
 
@@ -57,6 +60,7 @@ class Lines:
     latency: list[int] = field(default_factory=list)  #: start of execution to use by a VALU instruction
     release: list[int] = field(default_factory=list)  #: end of occupancy to the queue entry's release
     alone: list[bool] = field(default_factory=list)  #: takes every VALU port of the SIMD
+    side: list[int] = field(default_factory=list)  #: which VALU ports will do: SIDE_FIRST, _EITHER, _SECOND
     hold: list[int] = field(default_factory=list)  #: matrix: cycles one VALU port stays taken
     scale: list[int] = field(default_factory=list)  #: matrix: cycles of the scale slot in front
     cycles: list[int] = field(default_factory=list)  #: s_nop, s_sleep, WAIT_ALU's own slot
@@ -162,6 +166,9 @@ class _Decoder:
         self.ports = {**_PORT, Kind.SMEM: PORT_SALU} if shared else _PORT
         self.alone = re.compile("|".join(k.get("valu_alone", ())) or r"(?!)")
         self.packed = re.compile(k.get("packed_f32_pattern", r"(?!)"))
+        # where nothing is known of ports, all are alike
+        self.either = re.compile("|".join(k.get("valu_either_port", ())) or r".*")
+        self.second = re.compile("|".join(k.get("valu_second_port", ())) or r"(?!)")
         self.behind_wait = False  # in the order of the code
 
     def add(self, i: Instruction) -> None:
@@ -240,6 +247,8 @@ class _Decoder:
         o.latency.append(latency)
         o.release.append(release)
         o.alone.append(alone or self.packed.fullmatch(i.base) is not None)
+        second, either = self.second.fullmatch(i.base), self.either.fullmatch(i.base)
+        o.side.append(SIDE_SECOND if second else SIDE_EITHER if either else SIDE_FIRST)
         o.hold.append(hold)
         o.scale.append(scale)
 

@@ -101,6 +101,28 @@ def test_two_valu_of_two_waves_share_a_turn_on_gfx950_only() -> None:
         assert bool(same) is pairs
 
 
+@pytest.mark.parametrize(
+    ("older", "younger", "together"),
+    [
+        ("v_add_f32_e32 v1, v0, v0", "v_lshlrev_b32_e32 v1, 2, v0", True),
+        ("v_maximum3_f32 v1, v2, v3, v4", "v_lshlrev_b32_e32 v1, 2, v0", False),
+        ("v_lshrrev_b32_e32 v1, 2, v0", "v_maximum3_f32 v1, v2, v3, v4", False),
+        ("v_add_u32_e32 v1, v0, v0", "v_readfirstlane_b32 s4, v0", False),
+        ("v_maximum3_f32 v1, v2, v3, v4", "v_xor_b32_e32 v1, 2, v0", True),
+        ("v_add_u32_e32 v1, v0, v0", "v_add_f32_e32 v1, v0, v0", True),
+    ],
+)
+def test_what_the_second_vector_port_takes(older: str, younger: str, together: bool) -> None:
+    """gfx950, pairs and stalls of two waves in a public trace; the younger waits while the older goes on."""
+    program = listing("gfx950", *[older] * 8, "s_endpgm", *[younger] * 8, "s_endpgm")
+    first, second = straight(program), straight(program)
+    first.lines, second.lines = np.arange(9, dtype=np.int32), np.arange(9, 18, dtype=np.int32)
+    out = run(program, [[first, second]], places=[[Place(0, 0, 0), Place(0, 1, 0)]])
+    a, b = issues(out, 0)[:8], issues(out, 1)[:8]
+    assert a == list(range(a[0], a[0] + 32, 4))  # the older is not held up
+    assert b[0] == (a[0] if together else a[-1] + 4)
+
+
 def test_scalar_memory_shares_the_scalar_slot_on_cdna_only() -> None:
     for arch, load, shared in (
         ("gfx950", "s_load_dword s4, s[0:1], 0x0", True),

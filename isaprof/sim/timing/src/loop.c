@@ -24,6 +24,8 @@ enum { PORT_VALU = 0, PORT_NONE = 7, PORTS = 8, REGISTERS = 256 };
 /* isaprof.sim.timing.paths */
 enum { VECTOR, LOCAL, SCALAR };
 
+enum { SIDE_FIRST, SIDE_EITHER, SIDE_SECOND };
+
 /* -- least-recently-used sets of lines ------------------------------------------------------------ */
 
 typedef struct { int64_t key, ready; int32_t chain, older, younger; } node_t;
@@ -162,7 +164,7 @@ typedef struct {
         prefetch_last, last_block;
     double fetch_wave_cycles;
     /* lines */
-    const int32_t *kind, *port, *busy, *extra, *block, *exec, *latency, *release, *alone, *hold, *scale,
+    const int32_t *kind, *port, *busy, *extra, *block, *exec, *latency, *release, *alone, *side, *hold, *scale,
         *category, *fetch, *taken, *cycles, *clause, *priority, *traced, *store, *load, *lds_latency,
         *lds_port, *load_bytes, *vmem_cycles;
     const double *lds_cycles;
@@ -908,7 +910,8 @@ int tl_run(loop_t *s)
                             free_at = MAX(MAX(a, b), matrix_free[simd]) - u->scale[line];
                         } else {
                             if (t > b) b = t;
-                            free_at = u->alone[line] ? MAX(a, b) : (a < b ? a : b);
+                            if (u->alone[line]) free_at = MAX(a, b);
+                            else free_at = u->side[line] == SIDE_FIRST || b > a ? a : b;
                         }
                     }
                 } else if (kind == SALU) {
@@ -981,7 +984,8 @@ int tl_run(loop_t *s)
                         held[simd] = shifted + u->hold[line];
                     } else if (u->alone[line]) {
                         port_a[simd] = port_b[simd] = now + u->busy[line];
-                    } else if (port_a[simd] <= now) {
+                    } else if (port_a[simd] <= now
+                               && (u->side[line] != SIDE_SECOND || MAX(port_b[simd], held[simd]) > now)) {
                         port_a[simd] = now + u->busy[line];
                     } else {
                         port_b[simd] = now + u->busy[line];
