@@ -106,7 +106,7 @@ def _table(recording: Recording, addresses: Addresses) -> tuple[pd.DataFrame | N
     seq: list[NDArray[np.int64]] = []
     steps: list[NDArray[np.int64]] = []
     for first, (wave, recorded, _) in zip(paths.start.tolist(), found, strict=False):
-        own = seqs[wave]
+        own = seqs[wave][: len(recorded)]
         seq.append(own)
         waves.append(np.full(len(own), wave, np.int64))
         steps.append(np.array(recorded, np.int64) + first)
@@ -127,6 +127,6 @@ def _matched(recording: Recording, addresses: Addresses) -> Iterator[tuple[int, 
                 if wave.path is None:
                     continue
                 key = np.array(wave.path.lines, dtype=np.int32).tobytes()
-                like = addresses.of(wave, key) or addresses.like(position, key, number)
+                like = addresses.for_wave(wave, key, number, position)
                 if like is not None:
                     yield wave.wave, wave.path.recorded, like

@@ -84,8 +84,8 @@ def edit_of(
                 if wave.path is None:
                     continue
                 key = lines_of(wave.path)
-                like = addresses.of(wave, key) or addresses.like(position, key, number)
-                if like is not None and (like.workgroup, like.wave_in_wg) in executed:
+                like = addresses.for_wave(wave, key, number, position)
+                if like is not None and not wave.cut and (like.workgroup, like.wave_in_wg) in executed:
                     continue
                 carried += 1
                 if edited.unknown:

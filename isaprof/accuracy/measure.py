@@ -151,13 +151,14 @@ class Judge:
         from isaprof.attribution.analyse import analyse
 
         rows = _rows(recording, first, analyse(recording.capture), analyse(as_capture(recording, first)))
+        self._cut = recording.cut
         self._rows = rows[["wave", "step", "component", "measured"]]
         self._measured = rows.groupby(["wave", "component"])["measured"].sum()
         self.components = frozenset(Component(str(c)) for c in rows["component"].unique())
 
     def ratios(self, replayed: Replayed) -> dict[Component, float]:
         """Measured over modelled cycles of every component, summed over waves."""
-        rows = _with_gaps(self._rows, replayed)
+        rows = _with_gaps(self._rows, replayed, self._cut)
         modelled = rows.groupby("component")["modelled"].sum().clip(lower=1)
         measured = self._measured.groupby(level="component").sum()
         return {Component(str(c)): float(v) for c, v in (measured / modelled).items()}
@@ -167,31 +168,41 @@ class Judge:
 
         A fit makes these small; as shares, captures with many waves do not outvote the others.
         """
-        rows = _with_gaps(self._rows, replayed)
+        rows = _with_gaps(self._rows, replayed, self._cut)
         modelled = rows.groupby(["wave", "component"])["modelled"].sum()
         off = (modelled - self._measured).abs().groupby(level="component").sum()
         measured = self._measured.groupby(level="component").sum().clip(lower=1)
         return {Component(str(c)): float(v) for c, v in (off / measured).items()}
 
 
-def _with_gaps(rows: pd.DataFrame, replayed: Replayed) -> pd.DataFrame:
+def _with_gaps(rows: pd.DataFrame, replayed: Replayed, cut: frozenset[int]) -> pd.DataFrame:
     """``rows`` (wave, step) with ``line``, ``model_seq`` and ``modelled``: the replay's gaps, as in _rows."""
     theirs = replayed.records[["wave", "step", "line"]].assign(
         model_at=replayed.records["time"] + replayed.records["stall"]
     )
     theirs["model_seq"] = theirs.groupby("wave").cumcount()
     both = rows.merge(theirs, on=["wave", "step"], how="inner").sort_values(["wave", "step"])
-    both["modelled"] = gap_cycles(both, "model_at", replayed.waves)
+    both["modelled"] = gap_cycles(both, "model_at", replayed.waves, cut)
     return both
 
 
-def gap_cycles(rows: pd.DataFrame, at: str, waves: pd.DataFrame) -> pd.Series[Any]:
-    """Cycles from the issue before (the wave's begin) to each one, the last to the wave's end."""
+def gap_cycles(
+    rows: pd.DataFrame, at: str, waves: pd.DataFrame, cut: frozenset[int] = frozenset()
+) -> pd.Series[Any]:
+    """Cycles from the issue before (the wave's begin) to each one, the last to the wave's end.
+
+    Of waves that are ``cut`` the end is not known: their last one is a gap like the others.
+    """
     spans = waves.set_index("wave")
     previous = rows.groupby("wave")[at].shift().fillna(rows["wave"].map(spans["begin"])).astype("int64")
-    last = rows.groupby("wave").cumcount(ascending=False) == 0
+    last = _ends(rows, cut)
     until = rows[at].where(~last, rows["wave"].map(spans["end"]))
     return until - previous
+
+
+def _ends(rows: pd.DataFrame, cut: frozenset[int]) -> pd.Series[bool]:
+    """The last row of each wave that was seen to its end."""
+    return (rows.groupby("wave").cumcount(ascending=False) == 0) & ~rows["wave"].isin(list(cut))
 
 
 def _rows(recording: Recording, replayed: Replayed, measured: Analysis, modelled: Analysis) -> pd.DataFrame:
@@ -206,11 +217,14 @@ def _rows(recording: Recording, replayed: Replayed, measured: Analysis, modelled
     capture = recording.capture
     steps = {w.wave: w.path.recorded for u in recording.units for g in u.groups for w in g if w.path}
     insts = capture.insts[capture.insts["wave"].isin(list(steps))].sort_values(["wave", "seq"])
+    # a wave that is cut ends with records of instructions that were not completed
+    known = insts["wave"].map({w: len(s) for w, s in steps.items()})
+    insts = insts[insts.groupby("wave").cumcount() < known]
     ours = pd.DataFrame({"wave": insts["wave"].astype("int64"), "seq": insts["seq"].astype("int64")})
     ours["step"] = np.concatenate([np.asarray(steps[int(w)]) for w in ours["wave"].unique()])
     ours["at"] = (insts["time"] + insts["stall"]).to_numpy()
-    both = _with_gaps(ours, replayed)
-    both["measured"] = gap_cycles(both, "at", capture.waves)
+    both = _with_gaps(ours, replayed, recording.cut)
+    both["measured"] = gap_cycles(both, "at", capture.waves, recording.cut)
     both = both.merge(_dominant(measured), on=["wave", "seq"], how="left")
     key = dict(enumerate(sorted(replayed.waves["wave"])))
     model_cause = _dominant(modelled)
@@ -269,7 +283,7 @@ def _components(recording: Recording, rows: pd.DataFrame) -> list[str]:
     code = recording.listing.instructions
     out: list[str] = []
     wave, seen = -1, set[str]()
-    last = rows.groupby("wave").cumcount(ascending=False) == 0
+    last = _ends(rows, recording.cut)
     missed = _missed(rows["cause"], rows["cycles"]) | _missed(rows["model_cause"], rows["model_cycles"])
     for w, line, cause, also, cold, ends in zip(
         rows["wave"], rows["line"], rows["cause"], rows["model_cause"], missed, last, strict=True

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: fewest ticks of the constant clock that tell the shader clock to about 5 %
 _CLOCK_TICKS = 64
+#: where waves start, beyond the entry, when the hardware preloads kernel arguments
+_PRELOAD = 256
 #: clocks that a device can have, MHz; marks that say anything else are not believed
 _CLOCKS = (100.0, 6000.0)
 
@@ -60,6 +62,7 @@ class RecordedWave:
     path: Path | None
     workgroup: tuple[int, int, int] | None = None
     position: int = 0  #: wave number within the workgroup
+    cut: bool = False  #: the trace ends before the wave does: ``path`` goes up to its last record
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,11 @@ class Recording:
     code_line: dict[int, int]
     grouped: bool  #: the waves of a workgroup are known to be together
     notes: tuple[str, ...] = field(default=())
+
+    @property
+    def cut(self) -> frozenset[int]:
+        """Waves (keys) that the trace does not hold to their end."""
+        return frozenset(w.wave for u in self.units for g in u.groups for w in g if w.cut)
 
     @property
     def dispatched(self) -> bool:
@@ -147,10 +155,11 @@ def read(capture: Capture) -> Recording:
         for line, pc in zip(mine["line"], mine["pc"], strict=True)
         if int(pc) in listing.by_pc
     }
-    paths, notes = _paths(capture, listing, index_of)
+    paths, cut, notes = _paths(capture, listing, index_of, kernel)
     if not paths:
         raise BadInput(
-            "no traced wave has a path without holes; " + (notes[0] if notes else "there is no traced wave"),
+            "no traced wave has a path without holes; "
+            + (notes[0] if notes else "of none is the begin known, and what followed"),
             path=capture.path,
             kind="no_path",
             hint="isaprof show prints what the capture holds",
@@ -159,7 +168,7 @@ def read(capture: Capture) -> Recording:
     table = tables.get(capture.arch)
     _places(capture, table)
     return Recording(
-        capture, co, ref.data, kernel, listing, table, _units(capture.waves, paths, size),
+        capture, co, ref.data, kernel, listing, table, _units(capture.waves, paths, cut, size),
         {i: line for line, i in index_of.items()}, grouped, tuple(notes),
     )  # fmt: skip
 
@@ -185,8 +194,12 @@ def object_of(capture: Capture) -> CodeObjectRef:
     lines = capture.insts["line"].dropna().astype("int64")
     used = Counter(code.reindex(lines.unique()).dropna().astype("int64").tolist())
     if not used:
+        traced = len(capture.insts) > 0
         raise BadInput(
-            "no instruction was traced, so there is nothing to replay",
+            "the traced instructions have no place in the code (the begin of their waves was not recorded?), "
+            "so there is nothing to replay"
+            if traced
+            else "no instruction was traced, so there is nothing to replay",
             path=capture.path,
             kind="no_path",
             hint="isaprof show CAPTURE   says where the waves ran",
@@ -209,23 +222,64 @@ def kernel_of(co: CodeObject, capture: Capture) -> Kernel:
     return names[0] if names else co.kernel(None)
 
 
-def _paths(capture: Capture, listing: Listing, index_of: dict[int, int]) -> tuple[dict[int, Path], list[str]]:
+def _paths(
+    capture: Capture, listing: Listing, index_of: dict[int, int], kernel: Kernel
+) -> tuple[dict[int, Path], frozenset[int], list[str]]:
+    """Paths by wave, which of them the trace does not hold to their end, and why others have none."""
     paths: dict[int, Path] = {}
     notes: list[str] = []
-    whole = capture.waves.loc[
-        capture.waves["traced"].astype(bool) & capture.waves["complete"].astype(bool), "wave"
-    ]
-    insts = capture.insts[capture.insts["wave"].isin(whole)].sort_values(["wave", "seq"])
-    for wave, rows in insts.groupby("wave", sort=True):
-        lines = [index_of.get(-1 if line is None or line != line else int(line)) for line in rows["line"]]
-        if None in lines:
+    cut: set[int] = set()
+    traced = capture.waves.loc[capture.waves["traced"].astype(bool), ["wave", "complete"]]
+    whole = dict(zip(traced["wave"].tolist(), traced["complete"].astype(bool).tolist(), strict=True))
+    insts = capture.insts[capture.insts["wave"].isin(list(whole))].sort_values(["wave", "seq"])
+    insts = insts.assign(line=insts["line"].astype("Int64").fillna(-1).astype("int64"))
+    ended = frozenset() if all(whole.values()) else _ended(capture)
+    for key, rows in insts.groupby("wave", sort=True):
+        wave = int(str(key))
+        found = [index_of.get(line) for line in rows["line"].tolist()]
+        if not whole[wave] and (wave in ended or not (found := _held(found, listing, kernel))):
+            continue
+        if None in found:
             notes.append(f"wave {wave}: a record without a line")
             continue
+        lines = [x for x in found if x is not None]
         try:
-            paths[int(str(wave))] = walk(listing, [x for x in lines if x is not None], list(rows["category"]))
+            paths[wave] = walk(listing, lines, list(rows["category"])[: len(lines)])
         except ValueError as e:
             notes.append(f"wave {wave}: {e}")
-    return paths, notes
+            continue
+        if not whole[wave]:
+            cut.add(wave)
+    if cut:
+        notes.append(f"{len(cut)} waves are compared up to where the trace ends")
+    return paths, frozenset(cut), notes
+
+
+def _ended(capture: Capture) -> frozenset[int]:
+    """Waves whose end was seen, as far as the capture says it (table ``occupancy``)."""
+    if (occupancy := capture.occupancy) is None:
+        return frozenset()
+    place = ["se", "cu", "simd", "slot"]
+    ends = occupancy.loc[~occupancy["start"].astype(bool), [*place, "time"]].drop_duplicates()
+    both = capture.waves.merge(ends, left_on=[*place, "end"], right_on=[*place, "time"])
+    return frozenset(both["wave"].tolist())
+
+
+#: instructions that were issued but not completed when the trace ended, at most
+_UNFINISHED = 8
+
+
+def _held(found: list[int | None], listing: Listing, kernel: Kernel) -> list[int | None]:
+    """The lines of a wave whose end was not seen; none where its begin was not, or it has a hole."""
+    known = next((n for n, x in enumerate(found) if x is None), len(found))
+    starts = {listing.by_pc.get(kernel.entry), listing.by_pc.get(kernel.entry + _PRELOAD)}
+    if not known or len(found) - known > _UNFINISHED or found[0] not in starts:
+        return []
+    last = listing.instructions[found[known - 1] or 0].base
+    if last.startswith("s_endpgm"):
+        return []
+    # of a barrier that no wave left the record says when it was entered only
+    return found[: known - ("barrier" in last and "signal" not in last)]
 
 
 def walk(listing: Listing, lines: Sequence[int], categories: Sequence[str]) -> Path:
@@ -283,19 +337,19 @@ def _group_size(
     )
 
 
-def _units(waves: pd.DataFrame, paths: dict[int, Path], size: int) -> tuple[Unit, ...]:
+def _units(waves: pd.DataFrame, paths: dict[int, Path], cut: frozenset[int], size: int) -> tuple[Unit, ...]:
     """The units that have a traced wave, with all their waves."""
     traced = waves.loc[waves["wave"].isin(list(paths)), ["se", "cu"]].drop_duplicates()
     out = []
     for se, cu in sorted(traced.itertuples(index=False, name=None)):
         rows = waves[(waves["se"] == se) & (waves["cu"] == cu) & (waves["end"] > waves["begin"])]
         rows = rows.sort_values(["begin", "simd", "slot"])
-        members = [_member(r, n % size, paths) for n, r in enumerate(rows.itertuples())]
+        members = [_member(r, n % size, paths, cut) for n, r in enumerate(rows.itertuples())]
         out.append(Unit(int(se), int(cu), tuple(_groups(members, size))))
     return tuple(out)
 
 
-def _member(row: Any, position: int, paths: dict[int, Path]) -> RecordedWave:
+def _member(row: Any, position: int, paths: dict[int, Path], cut: frozenset[int]) -> RecordedWave:
     import pandas as pd
 
     known: list[Any] = [getattr(row, name, None) for name in ("wg_x", "wg_y", "wg_z", "wave_in_wg")]
@@ -305,8 +359,9 @@ def _member(row: Any, position: int, paths: dict[int, Path]) -> RecordedWave:
         workgroup = (x, y, z)
     wave = int(row.wave)
     return RecordedWave(
-        wave, int(row.simd), int(row.slot), int(row.begin), int(row.end), paths.get(wave), workgroup, position
-    )
+        wave, int(row.simd), int(row.slot), int(row.begin), int(row.end),
+        paths.get(wave), workgroup, position, wave in cut,
+    )  # fmt: skip
 
 
 def _groups(members: list[RecordedWave], size: int) -> list[tuple[RecordedWave, ...]]:

@@ -43,10 +43,20 @@ class Addresses:
         found = self.by_name.get((wave.workgroup, wave.position)) if wave.workgroup else None
         return found if found is not None and found.lines.tobytes() == lines else None
 
-    def like(self, position: int, lines: bytes, turn: int) -> WaveTrace | None:
-        """An executed wave of this place in its workgroup and this path; ``turn`` picks among several."""
+    def like(self, position: int, lines: bytes, turn: int, *, cut: bool = False) -> WaveTrace | None:
+        """An executed wave of this place in its workgroup and this path; ``turn`` picks among several.
+
+        ``cut``: its path only begins like this.
+        """
         found = self.by_path.get((position, lines))
+        if not found and cut:
+            longer = (t for (p, key), t in self.by_path.items() if p == position and key.startswith(lines))
+            found = next(longer, None)
         return found[turn % len(found)] if found else None
+
+    def for_wave(self, wave: RecordedWave, lines: bytes, turn: int, position: int) -> WaveTrace | None:
+        """The executed wave that stands for ``wave``: the very same, or one :meth:`like` it."""
+        return self.of(wave, lines) or self.like(position, lines, turn, cut=wave.cut or wave.path is None)
 
 
 def execute(
@@ -252,13 +262,19 @@ def _unit(
 
 
 def _usual(unit: Unit) -> dict[int, Path]:
-    """The most frequent path for each position in a workgroup."""
+    """The most frequent path for each position in a workgroup; of waves that are cut, the longest."""
     seen: dict[int, Counter[Path]] = defaultdict(Counter)
+    held: dict[int, Path] = {}
     for group in unit.groups:
         for position, wave in enumerate(group):
-            if wave.path is not None:
+            if wave.path is None:
+                continue
+            if not wave.cut:
                 seen[position][wave.path] += 1
-    return {p: c.most_common(1)[0][0] for p, c in sorted(seen.items())}
+            elif position not in held or len(held[position].lines) < len(wave.path.lines):
+                held[position] = wave.path
+    whole = {p: c.most_common(1)[0][0] for p, c in sorted(seen.items())}
+    return whole or held
 
 
 def _trace(
@@ -277,14 +293,18 @@ def _trace(
 
     lines = np.array(path.lines, dtype=np.int32)
     key = lines.tobytes()
-    like = addresses.of(wave, key) or addresses.like(position, key, number)
-    if like is not None and (ran := edit.executed.get((like.workgroup, like.wave_in_wg))) is not None:
+    like = addresses.for_wave(wave, key, number, position)
+    ran = edit.executed.get((like.workgroup, like.wave_in_wg)) if like is not None else None
+    if ran is not None and not wave.cut:
         return replace(ran, workgroup=(number, 0, 0)), True
     memory = like.memory if like is not None else assumed(recording, path, number)
+    zero = like.exec_zero if like is not None else frozenset()
+    if like is not None and len(like.lines) > len(lines):  # it goes on where the trace is cut
+        memory = MemEvents.of(memory).moved({step: step for step in range(len(lines))})
+        zero = frozenset(step for step in zero if step < len(lines))
     if edit.no_conflict:
         chosen = [step for step, line in enumerate(path.lines) if line in edit.no_conflict]
         memory = MemEvents.of(memory).of_one_lane(chosen, "lds")
-    zero = like.exec_zero if like is not None else frozenset()
     shown = path
     if edit.path is not None:
         edited = edit.path(path)
