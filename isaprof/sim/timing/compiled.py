@@ -52,7 +52,7 @@ _SCALARS = _names("""
 #: what loop.c takes from isaprof.sim.timing.lines.Lines as it is
 _LINE_ARRAYS = _names("""
     kind port busy extra block exec latency release alone side hold scale category fetch taken cycles clause
-    priority traced store load
+    priority traced store load apart
 """)
 _LINE_LISTS = _names("""
     rule_ptr rule_slot rule_add sets_ptr sets_slot sets_add read_ptr read write_ptr write delay

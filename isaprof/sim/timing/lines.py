@@ -83,6 +83,7 @@ class Lines:
     store: list[bool] = field(default_factory=list)
     load: list[bool] = field(default_factory=list)
     bytes: list[int] = field(default_factory=list)
+    apart: list[int] = field(default_factory=list)  #: vector memory: cycles until the unit takes the next
     permute: list[bool] = field(default_factory=list)  #: LDS instruction that only moves data between lanes
 
 
@@ -183,6 +184,8 @@ class _Decoder:
         o.store.append(i.mem is not None and i.mem.store)
         o.load.append(i.mem is not None and i.mem.load)
         o.bytes.append(i.mem.bytes if i.mem is not None else 0)
+        handed = i.base.startswith(("global_store", "flat_store"))  # 64-bit addresses and data
+        o.apart.append(self.k.get("vmem_global_store_issue", 0) if handed else 0)
         o.permute.append("permute" in i.base or "swizzle" in i.base)
         o.delay.append(_delay(i.text) if kind is Kind.DELAY_ALU else (0, 0, 0))
         o.clause.append((_immediate(i) & 0x3F) + 1 if i.base == "s_clause" else 0)

@@ -144,6 +144,7 @@ class VectorMemoryUnit:
         self.busy_until = [0] * cus
         self.starts = [[0] * self.depth for _ in range(cus)]
         self.count = [0] * cus
+        self.next_issue = [0] * cus
         self.spacing: int = k.get("vmem_spacing", 1)
         self.per_line: int = k.get("vmem_extra_line", 1)
         self.piece: int = k.get("vmem_bytes_per_cycle", 0)
@@ -156,7 +157,7 @@ class VectorMemoryUnit:
     def free(self, simd: int) -> int:
         """Cycle from which the request queue takes another instruction."""
         c = self.cu[simd]
-        return self.starts[c][self.count[c] % self.depth]
+        return max(self.next_issue[c], self.starts[c][self.count[c] % self.depth])
 
     def issue(self, simd: int, line: int, event: int, now: int) -> int:
         """Accept an instruction at ``now``; the cycle its data is there, or the store acknowledged."""
@@ -176,6 +177,7 @@ class VectorMemoryUnit:
                 cycles = max(cycles, min(pieces, max(n, lanes)))
             cycles = max(cycles, 1 + (n - 1) * self.per_line)
         self.busy_until[c] = start + cycles
+        self.next_issue[c] = now + lines.apart[line]
         self.starts[c][self.count[c] % self.depth] = start
         self.count[c] += 1
         if event < 0:  # no lane is active: nothing is requested

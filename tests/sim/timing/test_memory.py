@@ -100,8 +100,11 @@ def test_uncoalesced_stores_leave_one_lane_a_cycle() -> None:
     program = listing("gfx950", *["global_store_dwordx2 v[2:3], v[4:5], off"] * 20, "s_endpgm")
     memory = {n: global_event([n * 8 + 4096 * i for i in range(64)], 8, store=True) for n in range(20)}
     t = issues(run(program, [[straight(program, memory)]]))
-    assert t[5] - t[4] == 4
+    assert t[5] - t[4] == 8  # 64-bit addresses and the data
     assert t[19] - t[18] == 64
+    program = listing("gfx950", *["buffer_store_dword v1, v0, s[8:11], 0 offen"] * 4, "s_endpgm")
+    t = issues(run(program, [[straight(program, {n: global_event([0], store=True) for n in range(4)})]]))
+    assert t[3] - t[2] == 4
 
 
 def test_a_wave_ends_only_after_its_stores() -> None:

@@ -165,8 +165,8 @@ typedef struct {
     double fetch_wave_cycles;
     /* lines */
     const int32_t *kind, *port, *busy, *extra, *block, *exec, *latency, *release, *alone, *side, *hold, *scale,
-        *category, *fetch, *taken, *cycles, *clause, *priority, *traced, *store, *load, *lds_latency,
-        *lds_port, *load_bytes, *vmem_cycles;
+        *category, *fetch, *taken, *cycles, *clause, *priority, *traced, *store, *load, *apart,
+        *lds_latency, *lds_port, *load_bytes, *vmem_cycles;
     const double *lds_cycles;
     const int32_t *rule_ptr, *rule_slot, *rule_add, *sets_ptr, *sets_slot, *sets_add, *read_ptr, *read,
         *write_ptr, *write, *delay, *counters_ptr, *counters, *waits_ptr, *wait_counter, *wait_n;
@@ -212,7 +212,7 @@ typedef struct {
     int64_t room_all, *last_done;
     /* units */
     int64_t lds_banks[2], lds_port[2], lds_next[2], lds_count[2], *lds_starts, *lds_returns, lds_taken;
-    int64_t *vmem_busy, *vmem_count, *vmem_starts;
+    int64_t *vmem_busy, *vmem_next, *vmem_count, *vmem_starts;
     path_t *vmem_path, scalar_path;
     cache_t *l1, mid, l2, mall, scalar, icache;
     int64_t *pages[2], *page_ready[2], n_pages[2], room_pages[2];
@@ -373,7 +373,7 @@ static int64_t lds_issue(loop_t *s, int simd, int32_t line, int32_t event, int64
 static int64_t vmem_free(loop_t *s, int simd)
 {
     int c = s->u->cu[simd];
-    return s->vmem_starts[c * s->u->vmem_depth + s->vmem_count[c] % s->u->vmem_depth];
+    return MAX(s->vmem_next[c], s->vmem_starts[c * s->u->vmem_depth + s->vmem_count[c] % s->u->vmem_depth]);
 }
 
 /* isaprof.sim.timing.units.ReturnPath */
@@ -411,6 +411,7 @@ static int64_t vmem_issue(loop_t *s, int simd, int32_t line, int32_t event, int6
         cycles = MAX(cycles, 1 + (n - 1) * u->vmem_per_line);
     }
     s->vmem_busy[c] = start + cycles;
+    s->vmem_next[c] = now + u->apart[line];
     s->vmem_starts[c * u->vmem_depth + s->vmem_count[c] % u->vmem_depth] = start;
     s->vmem_count[c]++;
     if (event < 0) return start + cycles;
@@ -743,7 +744,7 @@ void tl_free(loop_t *s)
     cache_free(&s->icache);
     void *all[] = {s->step, s->ready, s->last_end, s->board, s->stored, s->signalled, s->arrival,
                    s->arrival_stall, s->heap, s->priority, s->simd, s->group_of, s->group, s->waiting, s->fresh,
-                   s->outstanding, s->n_outstanding, s->room_at, s->last_done, s->lds_starts, s->lds_returns, s->vmem_path, s->vmem_busy,
+                   s->outstanding, s->n_outstanding, s->room_at, s->last_done, s->lds_starts, s->lds_returns, s->vmem_path, s->vmem_busy, s->vmem_next,
                    s->vmem_count, s->vmem_starts, s->turn_back, s->turn_served, s->l1, s->pages[0], s->pages[1], s->page_ready[0],
                    s->page_ready[1]};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
@@ -793,6 +794,7 @@ loop_t *tl_new(unit_t *u, ended_t ended, progress_t progress)
     s->lds_returns = zeros(2 * u->lds_held, 8);
     s->vmem_path = zeros(u->cus, sizeof(path_t));
     s->vmem_busy = zeros(u->cus, 8);
+    s->vmem_next = zeros(u->cus, 8);
     s->vmem_count = zeros(u->cus, 8);
     s->vmem_starts = zeros(u->cus * u->vmem_depth, 8);
     s->turn_back = zeros(2 * u->simds, 8);
@@ -807,7 +809,7 @@ loop_t *tl_new(unit_t *u, ended_t ended, progress_t progress)
     if (!s->step || !s->ready || !s->last_end || !s->board || !s->stored || !s->signalled || !s->arrival
         || !s->arrival_stall || !s->heap || !s->priority || !s->simd || !s->group_of || !s->group || !s->waiting
         || !s->fresh || !s->outstanding || !s->n_outstanding || !s->last_done || !s->lds_starts || !s->lds_returns
-        || !s->vmem_path || !s->vmem_busy
+        || !s->vmem_path || !s->vmem_busy || !s->vmem_next
         || !s->vmem_count || !s->vmem_starts || !s->turn_back || !s->turn_served || !s->l1)
         goto failed;
     for (int64_t i = 0; i < u->cus; i++)
