@@ -162,6 +162,7 @@ def assemble(
             "idle": idle,
             "wait": wait,
             "issue": issue,
+            "held": issue * 0,
             "lost": wait,
             "cause": "" if top is None else top.reindex(index).fillna(""),
             "culprit": -1 if blamed is None else blamed.reindex(index).fillna(-1).astype("int64"),

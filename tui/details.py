@@ -54,10 +54,12 @@ def line_details(listing: Listing, line: int, width: int = 80, split: Split | No
             out.append(f"{name} {grouped(n)}  ", Style(color=exposure_look(name)[1]))
         out.append("\n")
     causes = listing.causes.get(line, ())
-    if row.cause and row.cause not in dict(causes):
+    if row.held or (row.cause and row.cause not in dict(causes)):
         # lost while it issues: no wait that the list below could show
         out.append("held while it issues: ", _DIM)
-        out.append(f"{row.cause}\n", Style(color=cause_look(row.cause).colour))
+        out.append(f"{grouped(row.held)} cycles  " if row.held else "")
+        out.append(row.cause, Style(color=cause_look(row.cause).colour if row.cause else None))
+        out.append("\n")
     total = row.wait or 1
     if causes:
         out.append("waits for\n", _DIM)

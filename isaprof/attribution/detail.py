@@ -91,8 +91,6 @@ class Detail:
         known = self.sources
         out["source"] = pd.Series(known, dtype=object)
         waits = self.exposure
-        held = waits.loc[waits["part"] == "issue"].groupby("line")["cycles"].sum()
-        out["held"] = held.reindex(out.index, fill_value=0).astype(np.int64)
         for part, prefix in ((waits, ""), (waits[waits["part"] == "stall"], "stall_")):
             sums = part.groupby("line")[[*exposure.SPLIT, "own_pipe"]].sum()
             for name in exposure.SPLIT:

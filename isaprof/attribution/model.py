@@ -63,9 +63,10 @@ class Analysis:
     ``lines``: one row for each code line, in code order, indexed 0..n-1, with
     columns line, pc, text, label, source, hits, latency, stall, idle (sums by
     AMD's definitions), wait (= stall + idle), issue (exclusive issue cycles,
-    time inside a barrier included where the trace books it there), lost (wait
-    and issue cycles whose cause is neither issue nor launch: what an edit could
-    save), cause (dominant cause of its wait and lost time, "" if none), culprit
+    time inside a barrier included where the trace books it there), held (that
+    time: inside a barrier or trap), lost (wait and issue cycles whose cause is
+    neither issue nor launch: what an edit could save), cause (dominant cause of
+    its wait and lost time, "" if none), culprit
     (the line most to blame for that cause, or -1), share (of all wave cycles, 0..1, stall + idle
     + issue), heat (0..1, lost relative to the hottest line), rank (1 = most
     lost, 0 = nothing lost).

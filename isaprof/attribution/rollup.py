@@ -191,7 +191,8 @@ def _lines(
     issuing = (s.part == ISSUE) & (line >= 0)
     issue = sums(line[issuing], s.cycles[issuing])
     held = _held(s) & (line >= 0)
-    lost = sums(line[held], s.cycles[held])
+    held_cycles = sums(line[held], s.cycles[held])
+    lost = held_cycles.copy()
     costly = ~np.isin(by_cause[1], _FREE)
     lost += sums(by_cause[0][costly], by_cause[2][costly])
     rank = np.zeros(n, np.int64)
@@ -219,6 +220,7 @@ def _lines(
             "idle": idle,
             "wait": wait,
             "issue": issue,
+            "held": held_cycles,
             "lost": lost,
             "cause": np.where(cause >= 0, _NAMES[np.maximum(cause, 0)], ""),
             "culprit": culprit,

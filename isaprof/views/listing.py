@@ -34,6 +34,7 @@ class Row:
     idle: int
     wait: int
     issue: int
+    held: int  #: of the issue, inside a barrier or trap
     lost: int
     cause: str
     culprit: int
@@ -85,6 +86,7 @@ def listing(analysis: Analysis) -> Listing:
             numbers("idle"),
             numbers("wait"),
             numbers("issue"),
+            numbers("held"),
             numbers("lost"),
             _texts(frame["cause"]),
             numbers("culprit"),

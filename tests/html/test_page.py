@@ -192,7 +192,7 @@ def test_cycles_lost_while_issuing_count_as_heat(chrome, page, synthetic):
     lines = a.lines.copy()
     quiet = int(lines.index[lines["wait"] == 0][3])
     top = int(lines["lost"].max()) * 2
-    lines.loc[quiet, ["lost", "issue"]] = top
+    lines.loc[quiet, ["lost", "issue", "held"]] = top
     lines.loc[quiet, "cause"] = "barrier"
     lines["heat"] = lines["lost"] / top
     lines["rank"] = lines["rank"].where(lines["rank"] == 0, lines["rank"] + 1)
@@ -202,6 +202,7 @@ def test_cycles_lost_while_issuing_count_as_heat(chrome, page, synthetic):
     assert chrome.js("document.querySelector('#canvas .row.sel .heat i').style.width") == "100%"
     detail = chrome.js("document.getElementById('detail').textContent")
     assert f"lost{top:,}" in detail
+    assert f"held while it issues{top:,}" in detail
     assert "causebarrier" in detail
     assert "0 cycles" not in detail
 

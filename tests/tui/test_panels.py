@@ -171,6 +171,30 @@ def test_banks_say_where_addresses_are_from_and_jump() -> None:
     drive(StallApp(a), steps, (110, 40))
 
 
+def test_counters_of_the_dispatch_stand_above_the_banks() -> None:
+    a = looped()
+    a.meta["dispatch_counters"] = {"values": {"SQ_LDS_BANK_CONFLICT": 5, "SQ_WAVES": 2}, "files": ["x.csv"]}
+
+    async def steps(app, pilot):
+        await pilot.press("x")
+        assert "\ncounters, whole dispatch: SQ_LDS_BANK_CONFLICT 5 (x.csv)" in shown(app)
+        assert app.screen.query_one("#note").size.height >= 2
+
+    drive(StallApp(a), steps, (110, 40))
+
+
+def test_cycles_inside_a_barrier_are_told_at_their_line() -> None:
+    waves = [Wave().add(0, issue=1).add(1, issue=100), Wave(slot=1).add(0, issue=1).add(1, issue=100)]
+    a = analyse(capture("gfx1100", ("s_mov_b32 s1, s2", "s_barrier"), waves))
+
+    async def steps(app, pilot):
+        await pilot.press("n", "d")
+        assert app.view.ref == 1
+        assert "held while it issues: 198 cycles  barrier" in panel(app)
+
+    drive(StallApp(a), steps)
+
+
 def test_time_and_the_life_of_a_wave() -> None:
     a = looped()
     series, life = a.detail.by("time"), a.detail.life(1)

@@ -46,6 +46,7 @@ def listing_payload(listing: Listing, known: Container[int] = ()) -> dict[str, A
         "idle": [r.idle for r in rows],
         "issue": [r.issue for r in rows],
         "lost": [x for r in rows if r.lost != r.wait for x in (r.line, r.lost)],
+        "held": [x for r in rows if r.held for x in (r.line, r.held)],
         "cause": [index.get(r.cause, -1) for r in rows],
         "share": [round(r.share * 10000) for r in rows],
         "rank": [r.rank for r in rows],

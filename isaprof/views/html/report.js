@@ -44,6 +44,9 @@
     const lost = c.wait.slice();
     for (let k = 0; k < c.lost.length; k += 2) lost[c.lost[k]] = c.lost[k + 1];
     c.lost = lost;
+    const held = new Map();
+    for (let k = 0; k < c.held.length; k += 2) held.set(c.held[k], c.held[k + 1]);
+    c.held = held;
     c.top = Math.max(1, ...c.rank.map((r, i) => (r === 1 ? c.lost[i] : 0)));
     c.ranked = c.rank.map((r, i) => [r, i]).filter((x) => x[0] > 0).sort((x, y) => x[0] - y[0]).map((x) => x[1]);
     c.parts = new Map();
@@ -165,6 +168,7 @@
     fact("pc", "0x" + c.pc[i].toString(16));
     if (c.source[i]) fact("source", c.source[i]);
     for (const k of ["hits", "latency", "stall", "idle", "issue", "lost"]) fact(k, group(c[k][i]));
+    if (c.held.has(i)) fact("held while it issues", group(c.held.get(i)));
     if (c.cause[i] >= 0) fact("cause", c.causes[c.cause[i]][0]);
     fact("share of wave cycles", percent(c.share[i]) || "0%");
     out.push(dl);
