@@ -41,6 +41,8 @@ _DELAY_IDS = {
 }
 _SKIPS = {"SAME": 0, "NEXT": 1, **{f"SKIP_{n}": n + 1 for n in range(1, 5)}}
 #: fields of s_wait_alu / s_waitcnt_depctr: name -> (low bit, width)
+#: s_sleep_var of a register is timed as its own slot: paths do not say what the register held
+_SLEEPS = ("s_sleep", "s_sleep_var")
 _DEPCTR = {"sa_sdst": (0, 1), "va_vcc": (1, 1), "va_sdst": (9, 3), "va_vdst": (12, 4)}
 
 
@@ -266,8 +268,9 @@ class _Decoder:
     def _fixed(self, i: Instruction, kind: Kind) -> int:
         if kind is Kind.DELAY:
             n = _immediate(i)
-            if i.base == "s_sleep":
-                return int(max(1, (n & 0x7F) * self.k["sleep_cycles_per_count"]))
+            if i.base in _SLEEPS:  # at least its own slot
+                count = (n & 0x7F) * int(self.k["sleep_cycles_per_count"])
+                return max(int(self.k["issue_period"]), count)
             return int((n + 1) * self.k["nop_cycles_per_count"])
         return 0
 
@@ -363,7 +366,7 @@ def kind_of(i: Instruction) -> Kind:
         return Kind.MESSAGE
     if i.waits or base.startswith(("s_waitcnt", "s_wait_")):
         return Kind.WAIT
-    if base in ("s_nop", "s_sleep"):
+    if base == "s_nop" or base in _SLEEPS:
         return Kind.DELAY
     if i.pipe is Pipe.INTERNAL:
         return Kind.IMMED if i.traced else Kind.SKIP

@@ -253,6 +253,16 @@ def test_nops_and_sleep_take_their_time() -> None:
     program = listing(RDNA, "s_nop 0", "s_nop 7", "s_sleep 2", "s_endpgm")
     rows = run(program, [[straight(program)]])["insts"]
     assert [int(x) for x in rows.duration[1:3]] == [8, 128]
+    program = listing("gfx1201", "s_nop 0", "s_sleep_var 2", "s_sleep_var s31", "s_sleep 0x0", "s_endpgm")
+    rows = run(program, [[straight(program)]])["insts"]
+    assert [int(x) for x in rows.duration[1:4]] == [128, 1, 1]
+
+
+def test_the_shortest_sleep_stays_on_the_grid() -> None:
+    program = listing("gfx950", "s_nop 0", "s_sleep 0x0", "v_mov_b32_e32 v0, 0", "s_endpgm")
+    rows = run(program, [[straight(program)]])["insts"]
+    assert int(rows.duration[1]) == 4
+    assert not ((rows.time | rows.stall | rows.duration) % 4).any()
 
 
 def test_occupancy_follows_the_register_granules() -> None:
