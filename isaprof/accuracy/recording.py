@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from isaprof import arch as tables
 from isaprof.capture.schema import DAMAGED
 from isaprof.errors import BadInput
-from isaprof.isa.model import Category
+from isaprof.isa.model import Category, Pipe
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -304,9 +304,11 @@ def walk(listing: Listing, lines: Sequence[int], categories: Sequence[str]) -> P
         recorded.append(len(out))
         out.append(line)
         at = line + 1
-        if category == Category.JUMP.value:
+        jump = listing.instructions[line]
+        # what goes to an address in registers, and calls, the trace counts as scalar
+        if category == Category.JUMP.value or (jump.pipe is Pipe.BRANCH and jump.category is Category.SALU):
             taken.append(len(out) - 1)
-            target = listing.instructions[line].target
+            target = jump.target
             # an indirect jump: the next record says where to
             after = lines[len(recorded)] if len(recorded) < len(lines) else at
             at = listing.by_pc.get(target, after) if target is not None else after

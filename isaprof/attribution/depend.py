@@ -70,11 +70,17 @@ def offer_branches(code: StaticCode, records: Records, out: Constraints) -> None
     after = np.flatnonzero(~records.is_first)
     before = after - 1
     grain = int(code.table.get("time_grain", 1))
+    # jumps to an address in registers, and calls, are scalar instructions in a trace, and always taken
+    how = records.category[before]
+    is_branch = (code.cls[records.line[before]] & int(Cls.BRANCH)) != 0
+    indirect = is_branch & (how != JUMP) & (how != NEXT)
     for category, key in ((JUMP, "branch_taken"), (NEXT, "branch_not_taken")):
         cycles = code.table.get(key)
         if cycles is None:
             continue
         hit = records.category[before] == category
+        if category == JUMP:
+            hit = hit | indirect
         at, p = after[hit], before[hit]
         out.offer(at, records.issue[p] + int(cycles), Cause.BRANCH, records.line[p], grain)
 

@@ -97,7 +97,9 @@ class _Writer:
 
     def jump(self, w: _Wave, n: int) -> int | None:
         """Where an indirect jump goes, by the next record's line."""
-        if not self.base[w.rows[n][0]].startswith(("s_setpc", "s_swappc", "s_set_pc", "s_swap_pc", "s_rfe")):
+        if not self.base[w.rows[n][0]].startswith(
+            ("s_setpc", "s_swappc", "s_call", "s_set_pc", "s_swap_pc", "s_rfe")
+        ):
             return None
         return (BASE + int(self.pc[w.rows[n + 1][0]])) >> 2 if n + 1 < len(w.rows) else None
 

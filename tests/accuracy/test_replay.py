@@ -16,6 +16,7 @@ from isaprof.accuracy.validate import measured, prepare, validate
 from isaprof.accuracy.whatif import whatif
 from isaprof.capture import Capture
 from isaprof.errors import BadInput, UsageError
+from tests.sim.timing.programs import listing
 
 COLUMNS = ["wave", "line", "time", "stall", "duration"]
 
@@ -156,6 +157,18 @@ def test_paths_close_over_what_makes_no_record(prepared: tuple[Recording, Addres
     assert walk(recording.listing, lines, jumps) == path
     with pytest.raises(ValueError, match="without a record"):
         walk(recording.listing, [lines[0], lines[3]], ["VALU", "VALU"])
+
+
+def test_paths_follow_calls_and_jumps_by_register() -> None:
+    code = listing(
+        "gfx942", "s_swappc_b64 s[4:5], s[6:7]", "s_nop 0", "s_call_b64 s[4:5], 1", "s_endpgm",
+        "v_mov_b32_e32 v0, v1", "s_setpc_b64 s[4:5]",
+    )  # fmt: skip
+    lines = [0, 4, 5, 1, 2, 4, 5, 3]
+    kinds = ["SALU", "VALU", "SALU", "IMMED", "SALU", "VALU", "SALU", "MESSAGE"]
+    path = walk(code, lines, kinds)
+    assert path.lines == tuple(lines)
+    assert path.taken == {0, 2, 4, 6}
 
 
 def test_without_conflicts_a_conflicting_kernel_is_faster(prepared: tuple[Recording, Addresses]) -> None:

@@ -187,6 +187,16 @@ def test_a_taken_branch_cdna() -> None:
     assert waits("gfx950", program, wave) == [(0, "idle", "branch", 1, 16)]
 
 
+@pytest.mark.parametrize(("arch", "idle", "issue"), [("gfx950", 16, 4), ("gfx1100", 8, 1)])
+@pytest.mark.parametrize(
+    "jump", ["s_setpc_b64 s[4:5]", "s_swappc_b64 s[4:5], s[6:7]", "s_call_b64 s[4:5], 7"]
+)
+def test_a_jump_by_register_or_a_call_is_a_taken_branch(arch: str, idle: int, issue: int, jump: str) -> None:
+    # the trace counts it as a scalar instruction
+    wave = Wave().add(0, issue=issue, category="SALU").add(1, idle=idle, issue=issue)
+    assert waits(arch, [jump, "v_mov_b32_e32 v1, v2"], wave) == [(1, "idle", "branch", 0, idle)]
+
+
 def test_a_taken_branch_to_an_s_nop_is_branch_first_then_nop() -> None:
     # hardware books the refetch as stall of the s_nop: s_nop 6 reads 44, not 28
     program = ["s_nop 6", "s_branch 65534"]
