@@ -6,7 +6,7 @@ position in them (a record number), ``w`` a position in the wave arrays.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -79,14 +79,13 @@ class Records:
     trapped: NDArray[np.bool_]
     tail_until: NDArray[np.int64]
     untold: int  #: records left out because their line is not known
+    issue: NDArray[np.int64] = field(init=False)  #: cycle each record issued
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "issue", self.time + self.stall)
 
     def __len__(self) -> int:
         return len(self.line)
-
-    @property
-    def issue(self) -> NDArray[np.int64]:
-        """Cycle each record issued."""
-        return self.time + self.stall
 
     @property
     def is_first(self) -> NDArray[np.bool_]:
