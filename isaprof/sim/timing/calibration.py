@@ -40,6 +40,9 @@ _RDNA: dict[str, Fact] = {
     **facts("bytes/cycle and unit, 64 for each of two L0 caches", src.RECALLED, "C", l2_bytes_per_cycle=128),
     # a VALU result is complete 8 cycles after issue and a dependent one executes 5 after its producer
     **facts("cycles from issue to the start of execution", f"{_BOTH}, ALUEXEC packets", "M", exec_start=3),
+    # a store behind v_mov, v_cndmask of its result (which executes 4 late) and a shift: 19, not 22, in both
+    **facts("cycles by which a late execution does not delay memory behind it", f"{_BOTH}, sync", "M",
+            retire_slack=3),
     **facts("cycles from the end of its occupancy to the release of its queue entry", src.TG_GFX12, "D",
             matrix_release=8, valu_release=1),
     **facts("cycles of backlog the scalar unit takes before issue stalls", src.TG_GFX12, "D", salu_slack=3),
@@ -75,7 +78,7 @@ _CDNA: dict[str, Fact] = {
     **facts("cycles between LDS instructions of a SIMD pair", src.FLYDSL, "M", lds_issue_spacing=4),
     **facts("", f"{src.FLYDSL}: a wait's stall is its whole duration", "M", immediate_record="whole"),
     **facts("cycles", src.FLYDSL, "M", untraced_slot=0, salu_multiply=4, salu_float=4,
-            salu_slack=0, exec_start=0, matrix_release=0, valu_release=0),
+            salu_slack=0, exec_start=0, retire_slack=0, matrix_release=0, valu_release=0),
     **facts("SIMDs in placement order", src.FLYDSL, "M", simd_order=(0, 2, 1, 3)),
     **facts("SIMD -> LDS port", src.FLYDSL, "M", simd_half=(0, 0, 1, 1)),
     **facts("bytes fetched at once", src.RECALLED, "C", icache_fetch_bytes=128),

@@ -38,8 +38,8 @@ def _names(text: str) -> tuple[str, ...]:
 
 _SCALARS = _names("""
     n_lines n_waves n_groups n_counters simds depth
-    queued one_port fair grain whole exec_start untraced_slot slack endpgm_idle barrier_release export_latency
-    message_latency jump next immediate message
+    queued one_port fair grain whole exec_start untraced_slot slack retire_slack endpgm_idle barrier_release
+    export_latency message_latency jump next immediate message
     lds_depth lds_spacing lds_shared lds_held
     vmem_depth vmem_spacing vmem_per_line vmem_piece vmem_store_lane vmem_acknowledge vmem_return_lines
     atomic_lane cus
@@ -284,7 +284,8 @@ def _constants(
         "one_port": k["valu_per_turn"] == 1, "fair": k["issue_model"] == "simd_round_robin",
         "grain": k["time_grain"],
         "whole": k["immediate_record"] == "whole", "exec_start": k["exec_start"],
-        "untraced_slot": k["untraced_slot"], "slack": k["salu_slack"], "endpgm_idle": int(k["endpgm_idle"]),
+        "untraced_slot": k["untraced_slot"], "slack": k["salu_slack"], "retire_slack": k["retire_slack"],
+        "endpgm_idle": int(k["endpgm_idle"]),
         "barrier_release": int(k["barrier_release"]), "export_latency": int(k["export_latency"]),
         "message_latency": int(k["message_latency"]),
         "jump": CODE[Category.JUMP], "next": CODE[Category.NEXT],

@@ -76,6 +76,7 @@ class Engine(Residency):
         queued = k["valu_queue"] > 1
         depth = k["valu_queue"]
         exec_start, untraced_slot, slack = k["exec_start"], k["untraced_slot"], k["salu_slack"]
+        retire_slack = k["retire_slack"]
         grain, whole = k["time_grain"], k["immediate_record"] == "whole"
         one_port = k["valu_per_turn"] == 1
         simds = self.dispatcher.simds
@@ -292,9 +293,10 @@ class Engine(Residency):
                     if self.control(w, line, kind, step, now):
                         continue
                     after_valu[w] = after_wait[w] = False
+                retires = max(now, shifted - retire_slack)
                 for i in range(sets_ptr[line], sets_ptr[line + 1]):
                     slot = sets_slot[i]
-                    board[w * SLOTS + slot] = (shifted if slot == valu_slot else now) + sets_add[i]
+                    board[w * SLOTS + slot] = (retires if slot == valu_slot else now) + sets_add[i]
                 step += 1
             else:
                 return

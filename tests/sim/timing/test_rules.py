@@ -37,6 +37,13 @@ def test_s_delay_alu_names_producer_and_consumer_across_a_skip() -> None:
     assert got[:3] == [1, 4, 1]
 
 
+def test_memory_hardly_waits_longer_for_a_late_execution() -> None:
+    """The end of the traced `sync`: one executes 4 late, the store comes 19 behind the last."""
+    texts = ("v_mov_b32_e32 v4, -1", "v_cndmask_b32_e32 v5, v4, v3, vcc_lo", "v_lshlrev_b32_e32 v6, 2, v0")
+    for arch in (RDNA, "gfx1201"):
+        assert one(arch, *texts, "global_store_b32 v6, v5, s[0:1]")[:3] == [1, 1, 19]
+
+
 def test_a_queue_of_results_delays_a_delay_alu_chain_behind_it() -> None:
     chain = ["v_add_f32_e32 v1, v1, v1"] * 3
     got = one(RDNA, *chain, "s_delay_alu instid0(VALU_DEP_1)", "v_add_f32_e32 v2, v1, v1")

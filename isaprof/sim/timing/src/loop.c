@@ -147,7 +147,8 @@ typedef struct {
     /* sizes */
     int64_t n_lines, n_waves, n_groups, n_counters, simds, depth;
     /* constants of the loop */
-    int64_t queued, one_port, fair, grain, whole, exec_start, untraced_slot, slack, endpgm_idle, barrier_release,
+    int64_t queued, one_port, fair, grain, whole, exec_start, untraced_slot, slack, retire_slack, endpgm_idle,
+        barrier_release,
         export_latency, message_latency, jump, next, immediate, message;
     /* LDS */
     int64_t lds_depth, lds_spacing, lds_shared, lds_held;
@@ -1031,9 +1032,10 @@ int tl_run(loop_t *s)
                 if (control(s, w, line, kind, step, now)) continue;
                 after_valu[w] = after_wait[w] = 0;
             }
+            int64_t retires = MAX(now, shifted - u->retire_slack);
             for (int32_t i = u->sets_ptr[line]; i < u->sets_ptr[line + 1]; i++) {
                 int slot = u->sets_slot[i];
-                s->board[w * SLOTS + slot] = (slot == SLOT_VALU ? shifted : now) + u->sets_add[i];
+                s->board[w * SLOTS + slot] = (slot == SLOT_VALU ? retires : now) + u->sets_add[i];
             }
             step++;
         } else {
