@@ -139,11 +139,14 @@ def read(capture: Capture) -> Recording:
     """Rebuild the paths of a capture's traced waves.
 
     Raises BadInput where the capture keeps no code object, has no traced wave
-    whose path closes, or its architecture has no table.
+    whose path closes, or its architecture has no table or no timing constants.
     """
     from isaprof.codeobj.elf import CodeObject
     from isaprof.isa.decode import disassemble
+    from isaprof.sim.timing import calibration
 
+    table = tables.get(capture.arch)
+    calibration.get(table.name)  # what the model knows nothing of cannot be replayed
     ref = object_of(capture)
     co = CodeObject.from_bytes(ref.data, arch=capture.arch)
     listing = disassemble(ref.data, arch=capture.arch)
@@ -165,7 +168,6 @@ def read(capture: Capture) -> Recording:
             hint="isaprof show prints what the capture holds",
         )
     size, grouped = _group_size(capture, kernel, listing, paths)
-    table = tables.get(capture.arch)
     _places(capture, table)
     return Recording(
         capture, co, ref.data, kernel, listing, table, _units(capture.waves, paths, cut, size),

@@ -16,6 +16,7 @@ from isaprof.accuracy.validate import measured, prepare, validate
 from isaprof.accuracy.whatif import whatif
 from isaprof.capture import Capture
 from isaprof.errors import BadInput, UsageError
+from tests.attribution.build import Wave, capture
 from tests.sim.timing.programs import listing
 
 COLUMNS = ["wave", "line", "time", "stall", "duration"]
@@ -169,6 +170,12 @@ def test_paths_follow_calls_and_jumps_by_register() -> None:
     path = walk(code, lines, kinds)
     assert path.lines == tuple(lines)
     assert path.taken == {0, 2, 4, 6}
+
+
+@pytest.mark.parametrize("arch", ["gfx1250", "gfx90a"])
+def test_what_the_model_has_no_constants_for_is_refused(arch: str) -> None:
+    with pytest.raises(BadInput, match=f"no timing constants for {arch}"):
+        read(capture(arch, ["s_nop 0", "s_endpgm"], [Wave().add(0).add(1)]))
 
 
 def test_without_conflicts_a_conflicting_kernel_is_faster(prepared: tuple[Recording, Addresses]) -> None:
