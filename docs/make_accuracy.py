@@ -48,8 +48,8 @@ scalar and vector load, first code, drain of gfx1100 and of the gfx1201-class de
 Where these components are within a few percent, that is how well one table describes several captures, not
 how well it predicts another; the second table is the test of that. The same holds for small costs of
 RDNA's warm stretches (ways back of LDS and memory). No figure was taken from the MFMA GEMM
-(att), but its errors told where to look: that the two vector ports of gfx950 differ and that global stores follow
-slowly was noticed there first, then read off another trace. Without the stores its warm sum is -5.1 %.
+(att), but its errors told where to look: that the two vector ports of gfx950 differ and that global stores
+follow slowly was noticed there first, then read off another trace. Without the stores its warm sum is -5.1 %.
 
 """
 

@@ -66,9 +66,10 @@ _DEVICE: dict[str, Fact] = {
     **facts("", f"{src.FLYDSL}, two waves of a SIMD side by side", "D",
             valu_second_port=_SECOND_PORT, valu_either_port=_EITHER_PORT),
     **facts("cycles", src.FLYDSL, "M", valu_to_mem=12, barrier_release=8),
-    # seen 8 to 12 apart: two dwords a lane, scattered, four waves; that all global and flat stores do so is an
-    # inference. A buffer store of a dword (32-bit offset) goes on after 4 to 8
-    **facts("cycles to the unit's next vector memory instruction", src.FLYDSL, "D", vmem_global_store_issue=8),
+    # seen 8 to 12 apart: two dwords a lane, scattered, four waves; that all global and flat stores do so is
+    # an inference. A buffer store of a dword (32-bit offset) goes on after 4 to 8
+    **facts("cycles to the unit's next vector memory instruction", src.FLYDSL, "D",
+            vmem_global_store_issue=8),
     # L2 without a queue: 196-244 on an idle GPU (the youngest of four loads of four waves: median 280)
     **facts("cycles", src.FLYDSL, "M", smem_hit=40, smem_cold=760, l1_latency=120, l2_latency=220),
     **facts("ns", f"{src.FLYDSL}, streaming under load", "M", mall_latency_ns=300, dram_latency_ns=300),
