@@ -65,6 +65,18 @@ def test_the_small_gemms_have_no_conflict(data_dir: Path, name: str) -> None:
     assert before.causes["cycles"].tolist() == after.causes["cycles"].tolist()
 
 
+@pytest.mark.parametrize("name", ["gfx1100", "gfx1200", "gfx950"])
+def test_passes_are_the_cycles_that_the_hardware_counted(data_dir: Path, name: str) -> None:
+    """Workgroups of 16 lanes: groups without an active lane take their pass all the same."""
+    cap = with_addresses(recorded(data_dir / "sqtt" / f"{name}/gemm_run0"))
+    counted = cap.meta["dispatch_counters"]["values"]
+    (active,) = (n for counter, n in counted.items() if counter.endswith("LDS_IDX_ACTIVE"))
+    memory = cap.memory
+    assert memory is not None
+    local = memory[memory["space"].astype(str) == "lds"]
+    assert set(local.groupby("wave")["passes"].sum()) == {active / 1024}  # waves of the dispatch
+
+
 def test_the_mfma_gemm_reads_one_matrix_with_four_way_conflicts(data_dir: Path) -> None:
     """Rows of 128 bytes: every other row begins in the same bank of 64, four rows of a group meet there."""
     cap = recorded(data_dir / "att" / "wave_gemm_gfx950")

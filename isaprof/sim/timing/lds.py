@@ -3,9 +3,11 @@
 Lanes are checked for bank conflicts in fixed groups that depend on the width
 (architecture fact ``lds_lane_groups``); a group takes as many passes as the
 largest number of distinct dwords it wants from one bank. Lanes that want the
-same dword share it. Sources: timing of bank conflicts on MI300 (CK-Tile LDS
-documentation) and gfx950 (HipKittens); RDNA's order inside wide accesses is
-an assumption.
+same dword share it. A group without an active lane takes its pass all the
+same: SQ_LDS_IDX_ACTIVE, as the hardware counted it for a GEMM of workgroups of
+16 lanes (public traces of gfx950, gfx1100 and gfx1200), is the sum of these
+passes. Sources: timing of bank conflicts on MI300 (CK-Tile LDS documentation)
+and gfx950 (HipKittens); RDNA's order inside wide accesses is an assumption.
 """
 
 from __future__ import annotations
@@ -61,7 +63,9 @@ def passes(
         here = lanes[columns]
         for group in pattern.groups:
             member = np.isin(here, group)
-            if not member.any():
+            if not member.any():  # the pass of a group is not skipped
+                total += 1
+                least += 1
                 continue
             first = addresses[:, columns[member]] // 4
             wanted = (first[:, :, None] + np.arange(dwords)).reshape(len(addresses), -1)

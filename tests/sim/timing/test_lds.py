@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from isaprof.arch import get
 from isaprof.sim.timing import Place
-from isaprof.sim.timing.lds import passes
+from isaprof.sim.timing.lds import passes, pattern_key
 from tests.sim.timing.programs import issues, lds_event, listing, run, straight
 
 
@@ -75,8 +75,10 @@ def test_passes_are_at_least_the_groups_and_at_most_the_lanes(
 ) -> None:
     lanes = np.arange(len(addresses), dtype=np.int16)
     stack = np.array([addresses], dtype=np.int64)
-    total, least = passes(get(arch)["lds_lane_groups"][64], store, width, stack, lanes)
-    assert 1 <= least <= int(total[0]) <= max(least, len(addresses) * width // 4)
+    patterns = get(arch)["lds_lane_groups"][64]
+    total, least = passes(patterns, store, width, stack, lanes)
+    assert least == len(patterns[pattern_key(store, width)].groups)
+    assert least <= int(total[0]) <= least + len(addresses) * width // 4
 
 
 def test_conflicts_cost_time_and_are_reported() -> None:

@@ -96,7 +96,10 @@ static int64_t passes_of(work_t *w, const pattern_t *p, const int64_t *a, const 
         memcpy(put + 1, first, sizeof(int32_t) * (size_t)p->groups);
         for (int64_t i = from; i < ends[round]; i++) w->member[put[p->group[lanes[w->at[i]]] + 1]++] = w->at[i];
         for (int64_t g = 0; g < p->groups; g++) {
-            if (first[g + 1] == first[g]) continue;
+            if (first[g + 1] == first[g]) { /* the pass of a group is not skipped */
+                total++, ++*least;
+                continue;
+            }
             int8_t found[WHO];
             int64_t n = busiest(w, a, lanes, w->member + first[g], first[g + 1] - first[g], dwords, p->banks, shared,
                                 who ? found : NULL);
