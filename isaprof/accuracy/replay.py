@@ -44,15 +44,22 @@ class Addresses:
         return found if found is not None and found.lines.tobytes() == lines else None
 
     def like(self, position: int, lines: bytes, turn: int, *, cut: bool = False) -> WaveTrace | None:
-        """An executed wave of this place in its workgroup and this path; ``turn`` picks among several.
+        """An executed wave of this place in its workgroup and this path.
 
-        ``cut``: its path only begins like this.
+        ``turn``: number of its workgroup on the unit; where the workgroup that
+        was executed for that one walked another path, one of the others is
+        taken. ``cut``: the path only begins like this.
         """
-        found = self.by_path.get((position, lines))
+        found = self.by_path.get((position, lines), ())
         if not found and cut:
-            longer = (t for (p, key), t in self.by_path.items() if p == position and key.startswith(lines))
-            found = next(longer, None)
-        return found[turn % len(found)] if found else None
+            found = [
+                t for (p, key), traces in self.by_path.items() if p == position and key.startswith(lines)
+                for t in traces
+            ]  # fmt: skip
+        if not found:
+            return None
+        own = self.ran[turn] if turn < len(self.ran) else None
+        return next((t for t in found if t.workgroup == own), found[turn % len(found)])
 
     def for_wave(self, wave: RecordedWave, lines: bytes, turn: int, position: int) -> WaveTrace | None:
         """The executed wave that stands for ``wave``: the very same, or one :meth:`like` it."""
@@ -108,7 +115,7 @@ def _in_turn(recording: Recording, launch: ResolvedLaunch, limit: int) -> list[t
     units = sampling.units(recording.table)
     most = max(len(u.groups) for u in recording.units)
     wanted = min(most, limit)
-    if wanted * units > launch.workgroups:  # a grid that does not go round the device so often
+    if (wanted - 1) * units >= launch.workgroups:  # a grid that does not go round the device so often
         units = max(1, launch.workgroups // wanted)
     numbers = sorted({i * units for i in range(wanted) if i * units < launch.workgroups})
     return [sampling.unlinear(i, launch.grid) for i in numbers]

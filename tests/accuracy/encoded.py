@@ -90,7 +90,7 @@ class _Writer:
         place = {"simd": w.simd, "wave": w.slot, "cu" if self.gfx9 else "wgp": UNIT}
         bias = self.generation.thread_bias
         count = min(max(w.threads or 1, 1), self.generation.max_threads) + bias
-        self.send(w.begin, -1, "WAVE_START", **place, me=1, count=count)
+        self.send(w.begin, 10, "WAVE_START", **place, me=1, count=count)
         if w.traced:
             (self.gfx9_rows if self.gfx9 else self.rdna_rows)(w)
         self.send(w.end, 9, "WAVE_END", **place)

@@ -106,6 +106,21 @@ def test_more_traces_of_the_model_are_the_model(
     cut_at_its_begin(made, tmp_path / "late")
 
 
+@pytest.mark.slow
+def test_waves_of_many_workgroups_one_after_the_other(data_dir: Path, tmp_path: Path) -> None:
+    """Paths depend on the data: only with the addresses of the very workgroups is the replay exact."""
+    path = data_dir / "co/gfx950/topksoftmax/topksoftmax_4x128x4.co"
+    with pytest.raises(SystemExit) as e:
+        cli.main(["run", str(path), "--shape", "20000", "--no-verify", "-o", str(tmp_path / "m.isaprof")])
+    assert not e.value.code
+    capture = isaprof.open(tmp_path / "m.isaprof")
+    back = imported(capture, tmp_path, encode(capture))
+    found = validate(back, shape=",".join(f"{a}={n}" for a, n in capture.meta["launch"]["shape"].items()))
+    assert found.waves == found.addresses == len(capture.waves)
+    assert found.durations == (0.0, 0.0)
+    assert found.gaps.within == found.gaps.count
+
+
 def cut_at_its_end(made: Made, out: Path) -> None:
     """Waves are replayed and compared as far as the trace holds them."""
     capture, launch, shape = made

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import isaprof
+from isaprof import arch as arch_tables
 from isaprof import cli
 from isaprof.accuracy import edits
 from isaprof.accuracy.recording import Path as WavePath
 from isaprof.accuracy.recording import Recording, read, walk
-from isaprof.accuracy.replay import Addresses, as_capture, replay
+from isaprof.accuracy.replay import Addresses, _in_turn, as_capture, replay
 from isaprof.accuracy.validate import measured, prepare, validate
 from isaprof.accuracy.whatif import whatif
 from isaprof.capture import Capture
 from isaprof.errors import BadInput, UsageError
+from isaprof.sim.trace import WaveTrace
 from tests.attribution.build import Wave, capture
 from tests.sim.timing.programs import listing
 
@@ -170,6 +174,28 @@ def test_paths_follow_calls_and_jumps_by_register() -> None:
     path = walk(code, lines, kinds)
     assert path.lines == tuple(lines)
     assert path.taken == {0, 2, 4, 6}
+
+
+@pytest.mark.parametrize(("workgroups", "step"), [(5000, 256), (4865, 256), (4864, 243), (12, 1)])
+def test_a_unit_runs_every_so_many_workgroups_as_far_as_the_grid_goes(workgroups: int, step: int) -> None:
+    """20 workgroups ran on a unit: the last is the 4,865th where the dispatcher goes round 256 units."""
+    unit = SimpleNamespace(groups=range(20))
+    recording = SimpleNamespace(table=arch_tables.get("gfx950"), units=[unit])
+    launch = SimpleNamespace(workgroups=workgroups, grid=(workgroups, 1, 1))
+    found = _in_turn(recording, launch, 256)  # type: ignore[arg-type]
+    assert found == [(i * step, 0, 0) for i in range(min(20, workgroups))]
+
+
+def test_the_workgroup_that_a_unit_ran_gives_its_addresses() -> None:
+    """Not just any that walked the same path, where it did, too."""
+    lines = np.array([1, 2, 3], np.int32)
+    traces = [WaveTrace((n, 0, 0), 0, 64, lines) for n in (0, 4, 8, 12)]
+    pool = {(0, lines.tobytes()): [traces[0], traces[2], traces[3]]}
+    known = Addresses(pool, {}, None, tuple(t.workgroup for t in traces))
+    assert [known.like(0, lines.tobytes(), n) for n in (0, 2, 3)] == [traces[0], traces[2], traces[3]]
+    assert known.like(0, lines.tobytes(), 1) is traces[2]  # that one walked another path
+    assert known.like(0, lines[:2].tobytes(), 3) is None
+    assert known.like(0, lines[:2].tobytes(), 3, cut=True) is traces[3]
 
 
 @pytest.mark.parametrize("arch", ["gfx1250", "gfx90a"])
