@@ -158,7 +158,8 @@ def read(capture: Capture) -> Recording:
         for line, pc in zip(mine["line"], mine["pc"], strict=True)
         if int(pc) in listing.by_pc
     }
-    paths, cut, notes = _paths(capture, listing, index_of, kernel)
+    others = _others(capture)
+    paths, cut, notes = _paths(capture, listing, index_of, kernel, others)
     if not paths:
         raise BadInput(
             "no traced wave has a path without holes; "
@@ -169,8 +170,9 @@ def read(capture: Capture) -> Recording:
         )
     size, grouped = _group_size(capture, kernel, listing, paths)
     _places(capture, table)
+    waves = capture.waves[~capture.waves["wave"].isin(others)]
     return Recording(
-        capture, co, ref.data, kernel, listing, table, _units(capture.waves, paths, cut, size),
+        capture, co, ref.data, kernel, listing, table, _units(waves, paths, cut, size),
         {i: line for line, i in index_of.items()}, grouped, tuple(notes),
     )  # fmt: skip
 
@@ -207,7 +209,8 @@ def object_of(capture: Capture) -> CodeObjectRef:
             hint="isaprof show CAPTURE   says where the waves ran",
         )
     refs = {r.id: r for r in capture.code_objects}
-    for number, _ in used.most_common():
+    main = capture.meta["kernel"].get("codeobj")
+    for number in ([main] if main in used else []) + [n for n, _ in used.most_common()]:
         if number in refs and refs[number].data:
             return refs[number]
     raise BadInput(
@@ -224,14 +227,33 @@ def kernel_of(co: CodeObject, capture: Capture) -> Kernel:
     return names[0] if names else co.kernel(None)
 
 
+def _others(capture: Capture) -> list[int]:
+    """Waves of other kernels than the capture's, where the table ``occupancy`` says what each one ran."""
+    kernels, main = capture.meta.get("kernels") or [], capture.meta["kernel"]
+    wanted = (main.get("codeobj"), main.get("entry"))
+    other = [n for n, k in enumerate(kernels) if (k.get("codeobj"), k.get("entry")) != wanted]
+    if not other or (occupancy := capture.occupancy) is None:
+        return []
+    place = ["se", "cu", "simd", "slot"]
+    starts = occupancy.loc[occupancy["start"].astype(bool) & occupancy["kernel"].isin(other)]
+    starts = starts[[*place, "time"]].drop_duplicates()
+    both = capture.waves.merge(starts, left_on=[*place, "begin"], right_on=[*place, "time"])
+    return [int(w) for w in both["wave"]]
+
+
 def _paths(
-    capture: Capture, listing: Listing, index_of: dict[int, int], kernel: Kernel
+    capture: Capture,
+    listing: Listing,
+    index_of: dict[int, int],
+    kernel: Kernel,
+    others: Sequence[int] = (),
 ) -> tuple[dict[int, Path], frozenset[int], list[str]]:
     """Paths by wave, which of them the trace does not hold to their end, and why others have none."""
     paths: dict[int, Path] = {}
     notes: list[str] = []
     cut: set[int] = set()
     traced = capture.waves.loc[capture.waves["traced"].astype(bool), ["wave", "complete"]]
+    traced = traced[~traced["wave"].isin(others)]
     whole = dict(zip(traced["wave"].tolist(), traced["complete"].astype(bool).tolist(), strict=True))
     insts = capture.insts[capture.insts["wave"].isin(list(whole))].sort_values(["wave", "seq"])
     insts = insts.assign(line=insts["line"].astype("Int64").fillna(-1).astype("int64"))
@@ -252,6 +274,8 @@ def _paths(
             continue
         if not whole[wave]:
             cut.add(wave)
+    if others:
+        notes.append(f"{len(others)} waves of other kernels are left out")
     if cut:
         notes.append(f"{len(cut)} waves are compared up to where the trace ends")
     return paths, frozenset(cut), notes

@@ -67,15 +67,16 @@ class _Writer:
         self.pc = dict(zip(code["line"], code["pc"], strict=True))
         self.sent: list[Sent] = []
 
-    def waves(self) -> list[_Wave]:
+    def waves(self, later: int = 0) -> list[_Wave]:
+        start = START + later
         out = {}
         for w in self.capture.waves.itertuples():
             traced = self.gfx9 or w.simd == self.simd
-            out[w.wave] = _Wave(w.simd, w.slot, w.begin + START, w.end + START, w.threads, traced)
+            out[w.wave] = _Wave(w.simd, w.slot, w.begin + start, w.end + start, w.threads, traced)
         rows = self.capture.insts.sort_values(["wave", "seq"])
         for r in rows.itertuples():
             if out[r.wave].traced:
-                row = (int(r.line), r.time + START, r.stall, r.duration, str(r.category))
+                row = (int(r.line), r.time + start, r.stall, r.duration, str(r.category))
                 out[r.wave].rows.append(row)
         return list(out.values())
 
@@ -182,65 +183,92 @@ def _merged(sent: Sequence[Sent]) -> list[Sent]:
     return out
 
 
+#: how far apart the objects of several kernels are loaded
+APART = 1 << 24
+#: cycles between the last wave of a kernel and the first of the next
+PAUSE = 400
+
+
 def encode(
-    capture: Capture,
-    *,
+    *captures: Capture,
     simd: int = 0,
-    entry: int | None = None,
     first: int | None = None,
     last: int | None = None,
     lose: tuple[int, int] | None = None,
     exclude: bool | None = None,
 ) -> bytes:
-    """The buffer of the one engine. ``first``/``last``: cycles of the model outside of which nothing is seen.
+    """The buffer of the one engine, in which ``captures`` (of one architecture) ran one after the other.
 
+    ``first``/``last``: cycles of the model outside of which nothing is seen.
     ``lose``: numbers of the first and the last packet that are lost.
     """
-    name = tables.generation(capture.arch)
+    name = tables.generation(captures[0].arch)
     exclude = name == "gfx12" if exclude is None else exclude
-    writer = _Writer(capture, simd, exclude)
-    for w in writer.waves():
-        writer.wave(w)
-    e = Encoder.start(writer.name, simd=simd, unit=UNIT, flags=exclude << 59 | writer.rate << 28)
-    if writer.gfx9:
+    writers = [_Writer(c, simd, exclude) for c in captures]
+    flags = exclude << 59 | writers[0].rate << 28
+    e = Encoder.start(name, simd=simd, unit=UNIT, flags=flags)
+    if name == "gfx9":
         e.first_reset(12345)
-    if entry is None:  # behind the code that preloads kernel arguments
-        entry = int(writer.pc[int(capture.insts.sort_values(["wave", "seq"])["line"].iloc[0])])
-    address = BASE + entry >> 8
+    later = 0
+    for number, writer in enumerate(writers):
+        for w in writer.waves(later):
+            writer.wave(w)
+        _entry(e, writer, BASE + number * APART)
+        for n, p in enumerate(_merged(writer.sent)):
+            if (first is not None and p.time < first + START) or (last is not None and p.time > last + START):
+                continue
+            if lose and lose[0] <= n <= lose[1]:
+                if n == lose[0]:
+                    e.loss(e.now + (p.time - e.now) // 8 * 4)
+                continue
+            _packet(e, p)
+        later += int(writer.capture.waves["end"].max()) + PAUSE
+        later += -later % 4
+    return e.data()
+
+
+def _entry(e: Encoder, writer: _Writer, base: int) -> None:
+    """The writes of the kernel's address: behind the code that preloads arguments, where there is some."""
+    line = int(writer.capture.insts.sort_values(["wave", "seq"])["line"].iloc[0])
+    address = base + int(writer.pc[line]) >> 8
     for register, value in ((0xC, address & 0xFFFF_FFFF), (0xD, address >> 32)):
         if writer.gfx9:
             e.packet("REG_CS", me=0, regaddr=register, regdata=value)
         else:
             e.packet("REG", me=1, cs=1, regaddr=register, regdata=value)
-    for n, p in enumerate(_merged(writer.sent)):
-        if (first is not None and p.time < first + START) or (last is not None and p.time > last + START):
-            continue
-        if lose and lose[0] <= n <= lose[1]:
-            if n == lose[0]:
-                e.loss(e.now + (p.time - e.now) // 8 * 4)
-            continue
-        if p.kind == "VALU_INST":
-            e.valu(p.time, p.fields["wave"])
-        elif p.kind == "IMMEDIATE" and p.fields["mask"].bit_count() == 1:
-            e.at(p.time, "IMM_ONE", wave=p.fields["mask"].bit_length() - 1)
-        else:
-            e.at(p.time, p.kind, **p.fields)
-    return e.data()
 
 
-def folder(out: Path, capture: Capture, data: bytes, **more: Any) -> Path:
-    """A trace folder (docs/trace-folder.md) of one launch and one engine."""
+def _packet(e: Encoder, p: Sent) -> None:
+    if p.kind == "VALU_INST":
+        e.valu(p.time, p.fields["wave"])
+    elif p.kind == "IMMEDIATE" and p.fields["mask"].bit_count() == 1:
+        e.at(p.time, "IMM_ONE", wave=p.fields["mask"].bit_length() - 1)
+    else:
+        e.at(p.time, p.kind, **p.fields)
+
+
+def folder(out: Path, data: bytes, *captures: Capture) -> Path:
+    """A trace folder (docs/trace-folder.md) of one engine; the launch is that of the first capture."""
     out.mkdir(parents=True)
-    ref = capture.code_objects[0]
-    (out / "kernel.co").write_bytes(ref.data)
+    programs = []
+    for n, c in enumerate(captures):
+        (out / f"kernel{n}.co").write_bytes(c.code_objects[0].data)
+        programs.append(
+            {"file": f"kernel{n}.co", "name": c.kernel, "load_base": BASE + n * APART, "index": n}
+        )
     (out / "se0.sqtt").write_bytes(data)
-    launch: Mapping[str, Any] = capture.meta.get("launch") or {}
+    launch: Mapping[str, Any] = captures[0].meta.get("launch") or {}
     meta = {
-        "arch": capture.arch,
-        "programs": [{"file": "kernel.co", "name": capture.kernel, "load_base": BASE}],
-        "launches": [{"grid_workgroups": launch.get("grid"), "workgroup_size": launch.get("workgroup")}],
+        "arch": captures[0].arch,
+        "programs": programs,
+        "launches": [
+            {
+                "program": 0,
+                "grid_workgroups": launch.get("grid"),
+                "workgroup_size": launch.get("workgroup"),
+            }
+        ],
         "traces": [{"file": "se0.sqtt", "se": 0, "bytes": len(data)}],
-        **more,
     }
     (out / "meta.json").write_text(json.dumps(meta))
     return out

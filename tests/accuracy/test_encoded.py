@@ -43,10 +43,10 @@ def modelled(name: tuple[str, str, str], samples_dir: Path, out: Path) -> Made:
     return isaprof.open(out / "m.isaprof"), launch, shape
 
 
-def imported(made: Capture, out: Path, data: bytes, *options: str) -> Capture:
-    path = folder(out / "trace", made, data)
+def imported(out: Path, data: bytes, *captures: Capture) -> Capture:
+    path = folder(out / "trace", data, *captures)
     with pytest.raises(SystemExit) as e:
-        cli.main(["import", str(path), "-o", str(out / "i.isaprof"), *options])
+        cli.main(["import", str(path), "-o", str(out / "i.isaprof")])
     assert not e.value.code
     return isaprof.open(out / "i.isaprof")
 
@@ -61,7 +61,7 @@ def rows(capture: Capture, wave: int, start: int = 0) -> list[tuple[int, ...]]:
 
 def exact(made: Made, out: Path) -> None:
     capture, launch, shape = made
-    back = imported(capture, out, encode(capture))
+    back = imported(out, encode(capture), capture)
     assert back.warnings == ()
     by_place = {(w.simd, w.slot, w.begin - START): w for w in back.waves.itertuples()}
     seen = 0
@@ -114,18 +114,37 @@ def test_waves_of_many_workgroups_one_after_the_other(data_dir: Path, tmp_path: 
         cli.main(["run", str(path), "--shape", "20000", "--no-verify", "-o", str(tmp_path / "m.isaprof")])
     assert not e.value.code
     capture = isaprof.open(tmp_path / "m.isaprof")
-    back = imported(capture, tmp_path, encode(capture))
+    back = imported(tmp_path, encode(capture), capture)
     found = validate(back, shape=",".join(f"{a}={n}" for a, n in capture.meta["launch"]["shape"].items()))
     assert found.waves == found.addresses == len(capture.waves)
     assert found.durations == (0.0, 0.0)
     assert found.gaps.within == found.gaps.count
 
 
+@pytest.mark.slow
+def test_waves_of_another_kernel_are_no_company(samples_dir: Path, tmp_path: Path) -> None:
+    names = (FAST[0], SLOW[2])
+    for n in (0, 1):
+        (tmp_path / str(n)).mkdir()
+    gemm, relax = (modelled(name, samples_dir, tmp_path / str(n)) for n, name in enumerate(names))
+    back = imported(tmp_path, encode(relax[0], gemm[0]), relax[0], gemm[0])
+    assert back.warnings == ()
+    assert back.kernel == gemm[0].kernel  # the most waves are its
+    assert len(back.meta["kernels"]) == 2
+    a = analyse(back)
+    assert a.segments["cycles"].sum() == (back.waves["end"] - back.waves["begin"]).sum()
+    # the geometry in meta.json is the other's; the very same waves come back all the same
+    recording, _, notes = prepare(back)
+    assert len(recording.units) == 1
+    assert {w.wave for u in recording.units for g in u.groups for w in g} < set(back.waves["wave"])
+    assert "1 waves of other kernels are left out" in (*recording.notes, *notes)
+
+
 def cut_at_its_end(made: Made, out: Path) -> None:
     """Waves are replayed and compared as far as the trace holds them."""
     capture, launch, shape = made
     begin, end = int(capture.waves["begin"].max()), int(capture.waves["end"].min())
-    back = imported(capture, out, encode(capture, last=begin + (end - begin) * 2 // 3))
+    back = imported(out, encode(capture, last=begin + (end - begin) * 2 // 3), capture)
     assert {w.kind for w in back.warnings} >= {"wave_incomplete"}
     assert not back.waves["complete"].any()
     recording, _, _ = prepare(measured(back), launch=launch, shape=shape)
@@ -145,7 +164,7 @@ def cut_at_its_begin(made: Made, out: Path) -> None:
     """Where the begin of all waves is missing, nobody knows where in the code they were; that is said."""
     capture, launch, shape = made
     begin = int(capture.waves["begin"].max())
-    back = imported(capture, out, encode(capture, first=begin + 100))
+    back = imported(out, encode(capture, first=begin + 100), capture)
     assert back.insts["line"].isna().all()
     with pytest.raises(BadInput, match="have no place in the code"):
         validate(back, launch=launch, shape=shape)
