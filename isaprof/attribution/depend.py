@@ -60,6 +60,34 @@ def _matches(cls: NDArray[np.int64], rule: OrderRule) -> NDArray[np.bool_]:
     return np.asarray(((cls & int(rule.producer)) != 0) & ((cls & int(rule.not_producer)) == 0))
 
 
+def offer_alu_waits(code: StaticCode, records: Records, out: Constraints) -> None:
+    """The record behind an ``s_wait_alu`` (of gfx11's ``s_waitcnt_depctr`` its own), whatever it reads.
+
+    va_vdst waits until all vector results are written, as memory does
+    (LLVM AMDGPUInsertDelayAlu.cpp), va_vcc and va_sdst for those in SGPRs and
+    VCC, sa_sdst for the scalar ALU's.
+    """
+    cls = code.cls[records.line]
+    first = records.first[records.w] if len(records) else np.zeros(0, np.int64)
+    own = [wait_alu_fields(x.text) if x.traced else 0 for x in code.instructions]
+    between = [_waits_between(code, line) for line in range(len(code))]
+    fields = (np.array(own, np.int64) | np.array(between, np.int64))[records.line]
+    table = code.table
+    late = table.get("valu_to_mem")
+    for mask, producers, cycles, cause, slack in (
+        (_BIT["va_vdst"], Cls.VALU, late, Cause.VALU_DEP, 4),
+        (_VCC_FIELDS, Cls.VALU_SGPR, table.get("vcc_wait_alu", late), Cause.VALU_DEP, 4),
+        (_SALU_FIELDS, Cls.SALU, table.get("salu_wait_alu"), Cause.SALU_DEP, 1),
+    ):
+        waits = (fields & mask) != 0
+        if cycles is None or not waits.any():
+            continue
+        producer = last_of((cls & int(producers)) != 0, first)
+        at = np.flatnonzero(waits & (producer >= 0))
+        p = producer[at]
+        out.offer(at, records.issue[p] + int(cycles), cause, records.line[p], slack)
+
+
 def offer_branches(code: StaticCode, records: Records, out: Constraints) -> None:
     """The record after a branch: taken or not, from the architecture table.
 
@@ -155,7 +183,7 @@ class RegisterDependencies:
             if c & (Cls.SALU | Cls.SMEM):
                 return figure(Cause.VALU_DEP, "valu_sgpr_to_salu")
             if c & Cls.VALU:
-                waits = self._waits_between(consumer)
+                waits = _waits_between(self.code, consumer)
                 if waits & _VCC_FIELDS:
                     return figure(Cause.VALU_DEP, "vcc_wait_alu")
                 return _Pair(int(code.latency[producer]), Cause.VALU_DEP, 2)
@@ -167,7 +195,7 @@ class RegisterDependencies:
                 return figure(Cause.SALU_DEP, "salu_to_smem")
             if c & (Cls.VMEM | Cls.LDS):
                 return figure(Cause.SALU_DEP, "salu_to_vmem")
-            if self._waits_between(consumer) & _SALU_FIELDS:
+            if _waits_between(self.code, consumer) & _SALU_FIELDS:
                 return figure(Cause.SALU_DEP, "salu_wait_alu")
             if c & Cls.SALU:
                 return figure(Cause.SALU_DEP, "salu_dep_latency")
@@ -184,13 +212,6 @@ class RegisterDependencies:
             a.operands[0].reg is not None and o.reg is not None and a.operands[0].reg.overlaps(o.reg)
             for o in b.operands[1:3]
         )
-
-    def _waits_between(self, consumer: int) -> int:
-        """Fields of the s_wait_alu / s_waitcnt_depctr lines just before ``consumer`` that wait."""
-        out = 0
-        for line in self.code.skipped[consumer]:
-            out |= wait_alu_fields(self.code.instructions[line].text)
-        return out
 
 
 #: fields of s_wait_alu (gfx12) and s_waitcnt_depctr (gfx11): name, low bit, width. A field at its
@@ -218,6 +239,14 @@ def wait_alu_fields(text: str) -> int:
         return sum(_BIT[n] for n, low, width in WAIT_ALU_FIELDS
                    if word >> low & ((1 << width) - 1) != (1 << width) - 1)  # fmt: skip
     return sum(_BIT[n] for n, _, _ in WAIT_ALU_FIELDS if f"{n}(" in rest)
+
+
+def _waits_between(code: StaticCode, consumer: int) -> int:
+    """Fields of the s_wait_alu / s_waitcnt_depctr lines just before ``consumer`` that wait."""
+    out = 0
+    for line in code.skipped[consumer]:
+        out |= wait_alu_fields(code.instructions[line].text)
+    return out
 
 
 def offer_register_dependencies(

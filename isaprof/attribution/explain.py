@@ -152,6 +152,7 @@ def explain(
 def _constraints(ctx: Context) -> Constraints:
     found = Constraints(len(ctx.records))
     depend.offer_order_rules(ctx.code, ctx.records, found)
+    depend.offer_alu_waits(ctx.code, ctx.records, found)
     depend.offer_branches(ctx.code, ctx.records, found)
     depend.offer_register_dependencies(ctx.code, ctx.records, ctx.begin, found)
     contention.offer_matrix_pipe(ctx.code, ctx.records, ctx.simd, found)

@@ -71,6 +71,30 @@ def test_s_wait_alu_makes_a_scalar_chain_wait_nine_cycles() -> None:
     assert waits("gfx1201", program, wave) == [(2, "idle", "SALU dependency", 0, 8)]
 
 
+@pytest.mark.parametrize("field", ["0xfff", "depctr_va_vdst(0)"])
+def test_s_wait_alu_for_vector_results_blames_the_last_of_them(field: str) -> None:
+    """Whatever stands behind it, and whether it reads the result or not."""
+    program = ["v_add_f32_e32 v4, v3, v3", f"s_wait_alu {field}", "v_mov_b32_e32 v9, v8"]
+    assert waits("gfx1201", program, Wave().add(0, issue=1).add(2, idle=17, issue=1)) == [
+        (2, "idle", "VALU dependency", 0, 17)
+    ]
+    program[2] = "s_nop 0"
+    assert waits("gfx1201", program, Wave().add(0, issue=1).add(2, stall=17, issue=1)) == [
+        (2, "stall", "VALU dependency", 0, 17)
+    ]
+    # gfx11's has a packet of its own
+    program[1] = program[1].replace("s_wait_alu", "s_waitcnt_depctr")
+    wave = Wave().add(0, issue=1).add(1, stall=17, issue=1).add(2, issue=1)
+    assert waits("gfx1100", program, wave)[0] == (1, "stall", "VALU dependency", 0, 17)
+
+
+def test_s_wait_alu_for_a_scalar_result_of_the_vector_alu() -> None:
+    program = ["v_cmp_eq_u32_e32 vcc_lo, v1, v2", "s_wait_alu 0xf1ff", "v_mov_b32_e32 v9, v8"]
+    assert waits("gfx1201", program, Wave().add(0, issue=1).add(2, idle=16, issue=1)) == [
+        (2, "idle", "VALU dependency", 0, 16)
+    ]
+
+
 def test_an_sgpr_from_the_vector_alu_cdna() -> None:
     program = ["v_readfirstlane_b32 s4, v1", "s_add_i32 s5, s4, 4"]
     assert waits("gfx950", program, Wave().add(0).add(1, idle=16)) == [(1, "idle", "VALU dependency", 0, 16)]

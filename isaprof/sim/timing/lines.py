@@ -40,6 +40,7 @@ _DELAY_IDS = {
     **{f"SALU_CYCLE_{n}": 8 + n for n in range(1, 4)},
 }
 _SKIPS = {"SAME": 0, "NEXT": 1, **{f"SKIP_{n}": n + 1 for n in range(1, 5)}}
+_WAIT_ALU = ("s_wait_alu", "s_waitcnt_depctr")
 #: fields of s_wait_alu / s_waitcnt_depctr: name -> (low bit, width)
 #: s_sleep_var of a register is timed as its own slot: paths do not say what the register held
 _SLEEPS = ("s_sleep", "s_sleep_var")
@@ -292,7 +293,7 @@ class _Decoder:
         if kind is Kind.TRANS and self.queued:
             o.rule_slot.append(int(Slot.TRANS))
             o.rule_add.append(0)
-        if kind is Kind.WAIT_ALU:
+        if i.base.startswith(_WAIT_ALU):
             self._wait_alu(i)
         o.rule_ptr.append(len(o.rule_slot))
         for slot, add in _sets(i, kind):
@@ -354,8 +355,8 @@ def kind_of(i: Instruction) -> Kind:
         return Kind.END
     if base == "s_delay_alu":
         return Kind.DELAY_ALU
-    if base.startswith(("s_wait_alu", "s_waitcnt_depctr")):
-        return Kind.WAIT_ALU
+    if base.startswith(_WAIT_ALU):  # gfx11's has a packet, gfx12's has none
+        return Kind.IMMED if i.traced else Kind.WAIT_ALU
     if base.startswith("s_barrier_wait"):
         return Kind.BARRIER_WAIT
     if base.startswith("s_barrier_signal"):

@@ -37,6 +37,15 @@ def test_s_delay_alu_names_producer_and_consumer_across_a_skip() -> None:
     assert got[:3] == [1, 4, 1]
 
 
+def test_waits_for_alu_results_have_a_record_on_gfx11_only() -> None:
+    """As the hardware writes packets: the wait is the stall of gfx11's, and idle behind gfx12's."""
+    for arch, name, lines in ((RDNA, "s_waitcnt_depctr", [0, 1, 2, 3]), ("gfx1201", "s_wait_alu", [0, 2, 3])):
+        program = listing(arch, "v_add_f32_e32 v4, v3, v3", f"{name} 0xfff", "s_mov_b32 s1, s0", "s_endpgm")
+        rows = run(program, [[straight(program)]])["insts"]
+        assert rows.line.tolist() == lines
+        assert int((rows.time + rows.stall).diff().iloc[1]) == 18
+
+
 def test_memory_hardly_waits_longer_for_a_late_execution() -> None:
     """The end of the traced `sync`: one executes 4 late, the store comes 19 behind the last."""
     texts = ("v_mov_b32_e32 v4, -1", "v_cndmask_b32_e32 v5, v4, v3, vcc_lo", "v_lshlrev_b32_e32 v6, 2, v0")
