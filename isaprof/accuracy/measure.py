@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from isaprof.attribution.model import Analysis
+    from isaprof.capture.model import Capture
 
 
 class Component(StrEnum):
@@ -122,7 +123,7 @@ def agreement(recording: Recording, replayed: Replayed) -> Agreement:
     """Compare a replay with its recording."""
     from isaprof.attribution.analyse import analyse
 
-    measured = analyse(recording.capture)
+    measured = analyse(_compared(recording, replayed))
     modelled = analyse(as_capture(recording, replayed))
     rows = _rows(recording, replayed, measured, modelled)
     parts = _parts(rows)
@@ -144,13 +145,33 @@ def agreement(recording: Recording, replayed: Replayed) -> Agreement:
     )
 
 
+def _compared(recording: Recording, replayed: Replayed) -> Capture:
+    """The capture without the records of traced waves that are not compared (holes, another kernel).
+
+    What they did explains nothing in the replay, so it may not in the trace.
+    """
+    from isaprof.capture.model import Capture as Made
+
+    capture = recording.capture
+    kept = capture.waves["wave"].isin(replayed.waves["wave"])
+    if kept[capture.waves["traced"].astype(bool)].all():
+        return capture
+    insts = capture.insts[capture.insts["wave"].isin(replayed.waves["wave"])]
+    tables = {"code": capture.code, "waves": capture.waves.assign(traced=kept), "insts": insts}
+    if capture.occupancy is not None:
+        tables["occupancy"] = capture.occupancy
+    return Made({**capture.meta, "tables": {}}, tables, capture.code_objects, path=capture.path)
+
+
 class Judge:
     """Errors of many replays of one recording; what each gap belongs to is decided once, by the first."""
 
     def __init__(self, recording: Recording, first: Replayed) -> None:
         from isaprof.attribution.analyse import analyse
 
-        rows = _rows(recording, first, analyse(recording.capture), analyse(as_capture(recording, first)))
+        rows = _rows(
+            recording, first, analyse(_compared(recording, first)), analyse(as_capture(recording, first))
+        )
         self._cut = recording.cut
         self._rows = rows[["wave", "step", "component", "measured"]]
         self._measured = rows.groupby(["wave", "component"])["measured"].sum()
@@ -249,7 +270,7 @@ def line_errors(recording: Recording, replayed: Replayed) -> dict[int, tuple[int
     """
     from isaprof.attribution.analyse import analyse
 
-    measured, modelled = analyse(recording.capture), analyse(as_capture(recording, replayed))
+    measured, modelled = analyse(_compared(recording, replayed)), analyse(as_capture(recording, replayed))
     rows = _rows(recording, replayed, measured, modelled)
     share = {p.component.value: abs(p.modelled - p.measured) / max(1, p.modelled) for p in _parts(rows)}
     out = {}

@@ -122,6 +122,16 @@ def test_waves_of_many_workgroups_one_after_the_other(data_dir: Path, tmp_path: 
 
 
 @pytest.mark.slow
+def test_waves_with_holes_do_not_count_in_the_shares_of_the_others(samples_dir: Path, tmp_path: Path) -> None:
+    """What they issued explains waits in the trace, but nothing in the replay, which cannot know it."""
+    capture, launch, shape = modelled(SLOW[3], samples_dir, tmp_path)
+    back = imported(tmp_path, encode(capture, lose=(300, 340)), capture)
+    found = validate(back, launch=launch, shape=shape)
+    assert 0 < found.waves < back.waves["traced"].sum()
+    assert found.cause_points < 1
+
+
+@pytest.mark.slow
 def test_waves_of_another_kernel_are_no_company(samples_dir: Path, tmp_path: Path) -> None:
     names = (FAST[0], SLOW[2])
     for n in (0, 1):
