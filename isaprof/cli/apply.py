@@ -77,10 +77,11 @@ def command(
         chosen,
         kernel,
         at=None if number is None else _selector(number, is_address, assembly=assembly),
-        where=transform.partition("@")[2] and f"{source} {transform.partition('@')[2]}",
+        where="" if number is None else f"{number:#x}" if is_address else f"line {number}",
+        place=_placer(assembly),
         analysis=None if recorded is None else recorded.analysis,
         timing=None if recorded is None else _timing(recorded.capture, estimate, source, launch),
-        note=lambda applied: _print_step(applied, say),
+        note=lambda applied: _print_step(applied, say, assembly=assembly),
     )
     for f in result.refused:
         why = next((f"{o.id} is not met" for o in f.obligations if not o.met), "advice only")
@@ -130,9 +131,22 @@ def _selector(number: int, is_address: bool, *, assembly: bool) -> Callable[[Fin
     def at(finding: Finding, source: Source) -> bool:
         if is_address:
             return finding.pc == number
-        return (source.line_of.get(finding.index) if assembly else finding.index) == number
+        return _line(finding, source, assembly) == number
 
     return at
+
+
+def _placer(assembly: bool) -> Callable[[Finding, Source], str]:
+    def place(finding: Finding, source: Source) -> str:
+        line = _line(finding, source, assembly)
+        return f"{finding.pc:#x}" if line is None else f"line {line} ({finding.pc:#x})"
+
+    return place
+
+
+def _line(finding: Finding, source: Source, assembly: bool) -> int | None:
+    """The number that ``TRANSFORM@LINE`` has for a finding: source line of a .s, else listing line."""
+    return source.line_of.get(finding.index) if assembly else finding.index
 
 
 def _recorded(capture: Path, source: Source) -> Captured:
@@ -180,9 +194,11 @@ def _launch_file(result: Rewrite, path: Path, explicit: Path | None) -> LaunchFi
         ) from None
 
 
-def _print_step(applied: Applied, say: Callable[[str], None]) -> None:
-    f = applied.finding
-    at = f"line {applied.line}, {f.pc:#x}" if applied.line is not None else f"{f.pc:#x}"
+def _print_step(applied: Applied, say: Callable[[str], None], *, assembly: bool) -> None:
+    f, text_line = applied.finding, applied.line
+    at = f"line {f.index}, {f.pc:#x}"  # the listing line, as `show`, `suggest` and `ab` print it
+    if text_line is not None:
+        at = f"source line {text_line}, {at}" if assembly else f"{at} (line {text_line} of the disassembly)"
     say(f"{f.transform} at {at}: {f.title}")
     if f.estimate.total is not None:
         for line in gain(f.estimate):

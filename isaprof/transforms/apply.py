@@ -20,13 +20,16 @@ if TYPE_CHECKING:
     from isaprof.launch.file import LaunchFile
     from isaprof.transforms.retime import Timing
 
+#: places that a message lists
+_NAMED = 10
+
 
 @dataclass(frozen=True)
 class Applied:
     """One edit that was made."""
 
     finding: Finding
-    line: int | None  #: source line, 1-based
+    line: int | None  #: line of the source or, of a code object, of its disassembly, 1-based
     proof: tuple[str, ...]  #: the re-assembled object and its wait counters
 
 
@@ -55,6 +58,7 @@ def rewrite(
     *,
     at: Callable[[Finding, Source], bool] | None = None,
     where: str = "",
+    place: Callable[[Finding, Source], str] = lambda finding, source: f"{finding.pc:#x}",
     analysis: Analysis | None = None,
     timing: Timing | None = None,
     note: Callable[[Applied], None] = lambda applied: None,
@@ -63,9 +67,10 @@ def rewrite(
 
     After each edit the object is assembled, compared with the one before and
     analysed again. Raises AnswerNo where nothing is found there or an
-    obligation is not met; ``where`` names the place in messages. ``analysis``
-    and ``timing`` are of a capture of ``source``: they give its findings, not
-    those of what an edit leads to, an estimate.
+    obligation is not met; ``where`` names the place that ``at`` stands for in
+    messages, ``place`` that of a finding. ``analysis`` and ``timing`` are of a
+    capture of ``source``: they give its findings, not those of what an edit
+    leads to, an estimate.
     """
     context = Context.of(source.data, kernel, analysis=analysis, path=source.path)
     first, name = source, context.kernel.name
@@ -74,11 +79,12 @@ def rewrite(
     done: set[int] = set()
     while True:
         findings = list(transform.detect(context))
+        found = [place(f, source) for f in findings]
         if at is not None:
             findings = [f for f in findings if at(f, source)]
         todo = [f for f in findings if f.safe and f.index not in done]
         if not applied and not todo:
-            raise _refusal(transform, findings, where or name, source.path)
+            raise _refusal(transform, findings, name, source.path, where, found)
         if not todo:
             break
         chosen = todo[0]
@@ -129,7 +135,7 @@ def _one(
         same = correspond(source.data, after.data, finding.edit)
     except Differs as e:
         raise AnswerNo(
-            f"the edit of line {line} would change more than the instruction: {e}",
+            f"the edit of {finding.pc:#x} {finding.text} would change more than the instruction: {e}",
             path=source.path,
             kind="edit",
         ) from None
@@ -153,11 +159,24 @@ def _counters(before: Context, after: Context, index: dict[int, int]) -> str:
     return f"wait counters of the re-assembled object, all paths: uses of results in flight: {rest}"
 
 
-def _refusal(transform: Transform, findings: Sequence[Finding], where: str, path: str | None) -> AnswerNo:
-    """Why nothing can be applied."""
+def _refusal(
+    transform: Transform,
+    findings: Sequence[Finding],
+    name: str,
+    path: str | None,
+    where: str,
+    found: Sequence[str],
+) -> AnswerNo:
+    """Why nothing can be applied; ``found``: the places of all findings, the one asked for or not."""
     if not findings:
+        missed = f"no finding at {where}" if where else ""
+        if found:
+            rest = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+            message = f"{missed}; found at: {', '.join(found[:_NAMED])}{rest}"
+        else:
+            message = f"{missed and missed + ': '}{transform.id} does not apply to {name}"
         return AnswerNo(
-            f"{transform.id} does not apply to {where}",
+            message,
             path=path,
             kind="does_not_apply",
             hint="isaprof suggest lists what applies where",

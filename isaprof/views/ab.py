@@ -13,12 +13,15 @@ from isaprof.views.palette import clean, grouped
 from isaprof.views.table import standard_output
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pandas as pd
     from rich.console import Console
 
     from isaprof.ab.model import Arm, Change, Check, OutputDifference, Result
 
 SCHEMA_VERSION = 1
+NO_CAUSE = "no stall"
 
 
 def render(result: Result, *, console: Console | None = None, hottest: int = 20) -> None:
@@ -155,10 +158,21 @@ def _rows_table(r: Result, title: str, frame: pd.DataFrame, console: Console) ->
                 MARKS.get(str(row["status"]), "?"),
                 *(str(row[k]) if row[k] >= 0 else "" for k in ("line_a", "line_b")), text,
                 grouped(int(row["cycles_a"])), grouped(int(row["cycles_b"])), signed(int(row["delta"])),
-                clean(str(row["cause_b"] or row["cause_a"] or "")),
+                cause_change(row),
             ),
         )  # fmt: skip
     print_table(table, console)
+
+
+def cause_change(row: Mapping[str, Any]) -> str:
+    """The main cause of a row's stall, ``A's -> B's`` where an aligned line's changed; "no stall": has none.
+
+    A's cycles stand beside B's, so B's cause alone would name the wrong one for A's.
+    """
+    a, b = (clean(x) if isinstance(x, str) else "" for x in (row["cause_a"], row["cause_b"]))
+    if a == b or row["line_a"] < 0 or row["line_b"] < 0:
+        return b or a
+    return f"{a or NO_CAUSE} -> {b or NO_CAUSE}"
 
 
 # -- JSON ----------------------------------------------------------------------

@@ -57,6 +57,7 @@ def test_one_place(relaxable: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before, after = relaxable.read_text().split("\n"), Path("out.s").read_text().split("\n")
     changed = [(n, x, y) for n, (x, y) in enumerate(zip(before, after, strict=True), 1) if x != y]
     assert changed == [(line, before[line - 1], before[line - 1].replace("vmcnt(0)", "vmcnt(2)", 1))]
+    assert f"at source line {line}, line 12, 0x1648: " in r.out
     for word in ("P2 met", "vmcnt(3) would not do", "same encoding", "output bytes equal (both right)"):
         assert word in r.out
     assert r.out.endswith("out.s\n")
@@ -87,6 +88,15 @@ def test_places_of_an_object(by: str, relaxable: Path, capsys: pytest.CaptureFix
     assert "+\ts_waitcnt vmcnt(2)" in body["diff"]
 
 
+def test_an_objects_lines_are_listing_lines(relaxable: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is printed is the number that was given; the line of the disassembly is called so."""
+    Path("waitcnt_relax.co").write_bytes(assemble_file(relaxable))
+    r = Run(capsys, "waitcnt_relax.co", "waitcnt-relax@22", "--dry-run", "--shape", "N=2048")
+    assert r.code == 0
+    assert r.out.startswith("waitcnt-relax at line 22, 0x1684 (line ")
+    assert " of the disassembly): s_waitcnt" in r.out.split("\n")[0]
+
+
 def test_dry_run_writes_nothing(relaxable: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = sorted(Path().iterdir())
     r = Run(capsys, relaxable, "waitcnt-relax", "-o", "out.s", "--dry-run")
@@ -108,8 +118,24 @@ def test_a_needed_wait(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     refused(Run(capsys, needed, "waitcnt-relax", "-o", "out.s"), ExitCode.NO, "does not apply")
     line = line_of(needed, "	s_waitcnt vmcnt(0)			// needed")
     refused(
-        Run(capsys, needed, f"waitcnt-relax@{line}", "-o", "out.s"), ExitCode.NO, "does not apply", f"{line}"
+        Run(capsys, needed, f"waitcnt-relax@{line}", "-o", "out.s"),
+        ExitCode.NO,
+        "does not apply",
+        f"at line {line}",
     )
+
+
+@pytest.mark.parametrize("by", ["59", "0x1234"])
+def test_a_place_without_a_finding(by: str, relaxable: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The message says which places there are, in the numbers that `@` takes."""
+    Path("waitcnt_relax.co").write_bytes(assemble_file(relaxable))
+    r = Run(capsys, "waitcnt_relax.co", f"waitcnt-relax@{by}", "-o", "out.s")
+    where = by if by.startswith("0x") else f"line {by}"
+    refused(r, ExitCode.NO, f"no finding at {where}; found at: line 12 (0x1648), line 22 (0x1684)")
+    assert r.err.count("waitcnt_relax.co") == 1
+    lines = [line_of(relaxable, WAIT), line_of(relaxable, f"{WAIT}, as above")]
+    r = Run(capsys, relaxable, "waitcnt-relax@1", "-o", "out.s")
+    refused(r, ExitCode.NO, f"found at: line {lines[0]} (0x1648), line {lines[1]} (0x1684)")
 
 
 def test_advice_is_not_applied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 from isaprof.ab.model import Arm, Change, Check, OutputDifference, Result, Sample
 from isaprof.compare.align import compare
 from isaprof.launch.verify import Verification
-from isaprof.views.ab import render, to_dict, verdict
+from isaprof.views.ab import cause_change, render, to_dict, verdict
 from tests import synthetic_analysis as synthetic
 
 RIGHT = Verification(True, 1e-6, 1e-5, 0.9999999, 64, 64, "within the tolerance", 0.01)
@@ -93,6 +93,32 @@ def test_arms_that_only_differ_from_each_other() -> None:
     low = replace(r, outputs=(replace(EQUAL, cosine=0.5, cosine_limit=0.9),))
     assert not low.correct
     assert "the cosine" in low.problem
+
+
+@pytest.mark.parametrize(
+    ("lines", "causes", "said"),
+    [
+        ((4, 4), ("wait: global load", "wait: store"), "wait: global load -> wait: store"),
+        ((4, 4), ("wait: store", "wait: store"), "wait: store"),
+        ((4, 4), ("wait: store", ""), "wait: store -> no stall"),
+        ((4, 4), ("", "wait: store"), "no stall -> wait: store"),
+        ((4, 4), (None, float("nan")), ""),
+        ((-1, 4), ("", "wait: store"), "wait: store"),
+        ((4, -1), ("wait: store", ""), "wait: store"),
+    ],
+)
+def test_a_changed_cause_names_both(lines: tuple[int, int], causes: tuple[object, object], said: str) -> None:
+    row = dict(zip(("line_a", "line_b", "cause_a", "cause_b"), (*lines, *causes), strict=True))
+    assert cause_change(row) == said
+
+
+def test_the_table_prints_both_causes() -> None:
+    r = result()
+    rows = r.comparison.rows.copy()
+    where = rows.index[(rows["line_a"] >= 0) & (rows["line_b"] >= 0) & (rows["rank"] > 0)][0]
+    rows.loc[where, ["cause_a", "cause_b"]] = ["wait: global load", "wait: store"]
+    r = replace(r, comparison=replace(r.comparison, rows=rows))
+    assert "wait: global load -> wait: store" in printed(r, 80)
 
 
 def test_names_cannot_control_the_terminal() -> None:
