@@ -84,8 +84,9 @@ def _fact(path: Path, built_in: Constants, key: str, entry: Any) -> Fact:
     if not isinstance(entry, dict) or set(entry) - {"value", "unit", "source", "confidence"}:
         raise _bad(path, f"facts.{key}: expected value, unit, source and confidence")
     value: Any = entry.get("value")
+    kind = "whole number" if type(known.value) is int else "number"
     if type(value) not in (int, type(known.value)) or not 0 <= value <= MAX_VALUE:
-        raise _bad(path, f"facts.{key}: expected a number like {known.value}, from 0 to {MAX_VALUE}")
+        raise _bad(path, f"facts.{key}: expected a {kind} like {known.value}, from 0 to {MAX_VALUE}")
     texts = [entry.get("unit", known.unit), entry.get("source", ""), entry.get("confidence", "D")]
     if not all(isinstance(t, str) for t in texts) or texts[2] not in _CONFIDENCE:
         raise _bad(path, f"facts.{key}: unit and source are text, confidence is one of M, A, B, C, D")

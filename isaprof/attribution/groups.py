@@ -86,6 +86,11 @@ LISTINGS: dict[str, str] = {
 }  # fmt: skip
 
 
+def sums_only(analysis: Analysis) -> bool:
+    """Whether the capture has sums of each instruction and neither waves nor records."""
+    return analysis.detail is None and not len(analysis.waves) and bool(analysis.lines["hits"].any())
+
+
 def listing(analysis: Analysis, by: str, wave: int | None = None) -> pd.DataFrame:
     """The table for ``by`` (a key of :data:`LISTINGS`); by "time" of all waves or over the life of ``wave``.
 
@@ -94,19 +99,19 @@ def listing(analysis: Analysis, by: str, wave: int | None = None) -> pd.DataFram
     """
     if wave is not None and analysis.detail is not None:
         return _life(analysis, wave)
-    if by == "cause":
-        return analysis.causes
-    if by == "culprit":
-        return by_culprit(analysis)
-    if by == "wave":
-        return by_wave(analysis)
     if by == "line" and analysis.detail is None:
         return analysis.lines
-    if analysis.detail is None:
+    if sums_only(analysis) or (analysis.detail is None and by not in ("cause", "culprit", "wave")):
         raise BadInput(
             f"this capture has no instruction records, so nothing is known by {LISTINGS[by]}",
             kind="no_records",
         )
+    if by == "cause":
+        return analysis.causes
+    if by == "culprit":
+        return by_culprit(analysis)
+    if analysis.detail is None or by == "wave":
+        return by_wave(analysis)
     return analysis.detail.by(by)
 
 

@@ -107,7 +107,9 @@ def _counts(text: str) -> dict[str, int]:
         name, equals, value = part.rpartition("=")
         if not value.strip().isdecimal() or (equals and not name.strip()) or len(value) > 6:
             raise UsageError(
-                f"--wait {text!r}: expected a count, or COUNTER=COUNT", kind="bad_edit", hint=_WAIT
+                f"--wait {text!r}: expected a count of up to 6 digits, or COUNTER=COUNT",
+                kind="bad_edit",
+                hint=_WAIT,
             )
         if name.strip() in out:
             raise UsageError(f"--wait {text!r} gives one counter twice", kind="bad_edit", hint=_WAIT)

@@ -85,7 +85,7 @@ def _rank(f: Finding) -> tuple[float, float, bool, int]:
 def _limits(context: Context) -> tuple[Limit, ...]:
     """The largest causes, issue included, and how busy the matrix pipe is."""
     analysis = context.analysis
-    if analysis is None or not analysis.total_cycles:
+    if analysis is None or not analysis.total_cycles or not analysis.instructions:
         return ()
     out = []
     for cause, share in analysis.causes[["cause", "share"]].head(LIMITS).itertuples(index=False):
@@ -106,6 +106,11 @@ def limits_text(found: Suggestions) -> Sequence[str]:
     """What limits the kernel, as lines; where there is no capture, that there is none."""
     if found.opaque:
         return [f"Nothing can be proven about all paths of this kernel: {found.opaque}"]
+    if not found.limits and found.provenance is not None:
+        return [
+            "This capture has no instruction records: what limits the kernel is not known.",
+            "  On hardware, trace a unit that the kernel really used: isaprof doctor DIR names them.",
+        ]
     if not found.limits:
         return [
             "No capture was given: what limits the kernel is not known.",

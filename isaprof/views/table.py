@@ -50,13 +50,19 @@ def render(
     None lists every instruction where there are at most :data:`LISTED`.
     """
     console = console or standard_output()
+    from isaprof.attribution.groups import listing, sums_only
+
+    sums = sums_only(analysis)
+    if sums:
+        listing(analysis, by)  # refuses what sums do not say before anything is printed
     header(analysis, console)
     listed = len(analysis.lines) <= LISTED if all_lines is None else all_lines
     if by == "line" and listed:
         console.print()
         print_table(line_table(analysis, wide=console.width >= 100), console)
-    console.print()
-    print_table(causes_table(analysis), console)
+    if not sums:
+        console.print()
+        print_table(causes_table(analysis), console)
     if by == "culprit":
         console.print()
         print_table(culprit_table(analysis, hottest), console)
@@ -98,12 +104,16 @@ def header(analysis: Analysis, console: Console) -> None:
     console.print(title, soft_wrap=True)
     print_line(console, PROVENANCE_TEXT.get(analysis.provenance, ""), "dim")
     print_line(console, coverage(analysis.meta), "dim")
+    from isaprof.attribution.groups import sums_only
+
     waves = len(analysis.waves)
-    print_line(
-        console,
-        f"{grouped(waves)} wave{'s' * (waves != 1)} traced, {grouped(analysis.instructions)} instructions, "
-        f"{grouped(analysis.total_cycles)} wave cycles within {grouped(analysis.span_cycles)} cycles",
-    )
+    if not sums_only(analysis):  # where only sums are known, waves and cycles are absent, not zero
+        print_line(
+            console,
+            f"{grouped(waves)} wave{'s' * (waves != 1)} traced, "
+            f"{grouped(analysis.instructions)} instructions, {grouped(analysis.total_cycles)} wave cycles "
+            f"within {grouped(analysis.span_cycles)} cycles",
+        )
     if analysis.overlap_cycles:
         print_line(
             console,

@@ -112,3 +112,23 @@ def test_all_culprits_of_a_real_mfma_gemm(data_dir: Path, tmp_path: Path, capsys
     assert sum(r["cycles"] for r in found["culprit"]) == waits - other
     _, short, _ = run(capsys, path, "--by", "culprit", "--json")
     assert len(json.loads(short)["culprits"]) == 10
+
+
+def test_sums_only_claim_no_waves(data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    att = data_dir / "att/wave_gemm_gfx950/stats_ui_output_agent_32617_dispatch_3.csv"
+    out = tmp_path / "sums.isaprof"
+    with pytest.raises(SystemExit) as stop:
+        main(["import", str(att), "--arch", "gfx950", "-o", str(out)])
+    assert not stop.value.code
+    with pytest.raises(SystemExit) as stop:
+        main(["show", str(out)])
+    printed = capsys.readouterr().out
+    assert not stop.value.code
+    assert "sums of each instruction" in printed
+    assert "0 waves traced" not in printed
+    assert "Where the cycles went" not in printed
+    for by in ("cause", "wave", "culprit", "loop"):
+        with pytest.raises(SystemExit) as stop:
+            main(["show", str(out), "--by", by])
+        assert stop.value.code == 3
+        assert capsys.readouterr().out == ""

@@ -145,3 +145,12 @@ def test_a_bound_says_so_and_why(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_percentage_is_defined(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = verb(capsys, "suggest", "--help")
     assert "(before - after) / before" in " ".join(out.replace("│", " ").split())
+
+
+def test_a_capture_without_records_is_told_from_none(
+    data_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    verb(capsys, "import", data_dir / "sqtt/gfx1100/empty_run0", "-o", "empty.isaprof")
+    _, out, _ = verb(capsys, "suggest", "empty.isaprof")
+    assert "has no instruction records" in out
+    assert "No capture was given" not in out
