@@ -35,7 +35,8 @@ not traced are given the path of a traced one.
 - Components are compared one by one, so that errors cannot cancel. Launch, first waits, cold code and drain
   depend on the device and the state it was in. A wait for memory or a bubble of instruction fetch that one
   side had counts as such for both.
-- A cause's share is its part of the waves' cycles, in the attribution of the trace and in that of the replay.
+- A cause's share is its part of the waves' cycles, in the attribution of the trace and in that of the replay;
+  *without launch and drain* it is its part of what lies between; these two are components of their own.
 
 Published errors of other simulators, on their own workloads and metrics, so only a measure of what is usual:
 MGPUSim 5.5 % (its MI300A model 16.4 %), Accel-Sim about 15 %, gem5's MFMA model 1.3 to 1.5 %.

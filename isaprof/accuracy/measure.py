@@ -95,6 +95,10 @@ class MatrixLoop:
     barrier: tuple[int, int]
 
 
+#: causes at the ends of a wave's life
+_ENDS = (Cause.LAUNCH.value, Cause.DRAIN.value)
+
+
 @dataclass(frozen=True, slots=True)
 class Agreement:
     """Everything ``isaprof validate`` says about one capture."""
@@ -117,6 +121,13 @@ class Agreement:
     def cause_points(self) -> float:
         """Largest difference of a cause's share, percentage points."""
         return max((abs(b - a) * 100 for _, a, b in self.causes), default=0.0)
+
+    @property
+    def stall_points(self) -> float:
+        """The same among the cycles that are neither launch nor drain, which are components of their own."""
+        inside = [r for r in self.causes if r[0] not in _ENDS]
+        ours, theirs = sum(a for _, a, _ in inside) or 1.0, sum(b for *_, b in inside) or 1.0
+        return max((abs(b / theirs - a / ours) * 100 for _, a, b in inside), default=0.0)
 
 
 def agreement(recording: Recording, replayed: Replayed) -> Agreement:

@@ -66,7 +66,8 @@ def _wave_sentence(a: Agreement) -> str:
     return (
         f"wave duration: median error {median * 100:.1f} %, largest {worst * 100:.1f} %; {a.good_waves} of "
         f"{a.waves} waves within 15 % with every component within 25 %; hot lines rank correlation {rank}; "
-        f"largest difference of a cause's share {a.cause_points:.1f} points"
+        f"largest difference of a cause's share {a.cause_points:.1f} points, "
+        f"{a.stall_points:.1f} among the cycles without launch and drain"
     )
 
 
@@ -112,7 +113,7 @@ def to_dict(outcomes: Iterable[Outcome]) -> dict[str, Any]:
         body["parts"] = [{**asdict(p), "component": p.component.value, "error": p.error} for p in a.parts]
         body["gaps"] = {**asdict(a.gaps), "share": a.gaps.share, "error": a.gaps.error}
         body["causes"] = [{"cause": n, "measured": x, "modelled": y} for n, x, y in a.causes]
-        body["cause_points"] = a.cause_points
+        body["cause_points"], body["stall_points"] = a.cause_points, a.stall_points
         return {"name": o.name, "compared": True, **body}
 
     return {"schema_version": 1, "captures": [one(o) for o in outcomes]}
@@ -129,12 +130,14 @@ def markdown(outcomes: Sequence[Outcome]) -> str:
         "sum",
         "wave duration",
         "largest cause difference",
+        "without launch and drain",
         "rank",
     ]
     rows = [
         [
             name, str(a.waves), str(a.gaps.count), f"{share(a.gaps.share)} in {a.gaps.tolerance}",
             percent(a.gaps.error), f"{a.durations[0] * 100:.1f} %", f"{a.cause_points:.1f} points",
+            f"{a.stall_points:.1f} points",
             "-" if a.rank is None else f"{a.rank:.2f}",
         ]
         for name, a in done

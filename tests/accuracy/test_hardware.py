@@ -47,6 +47,7 @@ def test_warm_stretches(data_dir: Path, capsys: pytest.CaptureFixture[str], name
     assert first["gaps"]["count"] >= 20
     assert first["gaps"]["share"] >= share
     assert abs(first["gaps"]["error"]) <= error
+    assert first["stall_points"] <= 5
 
 
 @pytest.mark.parametrize(
