@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from isaprof.accuracy.recording import Recording
 from isaprof.accuracy.replay import Replayed, as_capture
 from isaprof.attribution.model import Cause
+from isaprof.errors import BadInput
 
 if TYPE_CHECKING:
     import numpy as np
@@ -252,6 +253,12 @@ def _rows(recording: Recording, replayed: Replayed, measured: Analysis, modelled
     # a wave that is cut ends with records of instructions that were not completed
     known = insts["wave"].map({w: len(s) for w, s in steps.items()})
     insts = insts[insts.groupby("wave").cumcount() < known]
+    if insts.empty:  # a damaged capture: records of a hardware trace issue within their wave
+        raise BadInput(
+            "no record lies between its wave's begin and end, so there is nothing to compare",
+            kind="no_records",
+            hint="isaprof import TRACE   makes the capture again",
+        )
     ours = pd.DataFrame({"wave": insts["wave"].astype("int64"), "seq": insts["seq"].astype("int64")})
     ours["step"] = np.concatenate([np.asarray(steps[int(w)]) for w in ours["wave"].unique()])
     ours["at"] = (insts["time"] + insts["stall"]).to_numpy()

@@ -150,3 +150,21 @@ def test_a_calibration_for_another_architecture_is_refused(data_dir: Path, tmp_p
         cli.main(["validate", str(data_dir / "sqtt/gfx1100/gemm_run0"), "--calibration", str(table)])
     assert e.value.code == 3
     assert "the calibration is for gfx950, the capture for gfx1100" in capsys.readouterr().err
+
+
+def test_records_outside_their_waves_are_said(data_dir: Path, tmp_path: Path, capsys) -> None:
+    """A damaged capture whose waves last no cycle."""
+    import isaprof
+    from isaprof.capture import save
+
+    code, out = run(capsys, "import", data_dir / "sqtt/gfx1100/gemm_run0", "-o", tmp_path / "c.isaprof")
+    assert code == 0
+    whole = isaprof.open(out.strip().splitlines()[-1])
+    names = [n for n in ("code", "waves", "insts", "states", "occupancy") if len(whole.table(n))]
+    tables = {n: whole.table(n) for n in names}
+    tables["waves"] = tables["waves"].assign(end=tables["waves"]["begin"])
+    meta = {k: v for k, v in whole.meta.items() if k not in ("tables", "schema", "schema_version")}
+    save(tmp_path / "d.isaprof", meta, tables, whole.code_objects)
+    code, out = run(capsys, "validate", tmp_path / "d.isaprof")
+    assert code == 3
+    assert "nothing to compare" in out
