@@ -12,18 +12,9 @@ from hypothesis import strategies as st
 
 from isaprof.sim.events import MemEvents
 from isaprof.sim.timing.accesses import LOCAL, VECTOR, Accesses, Reduced, reduce
-from isaprof.sim.timing.compiled import CHOICE, library
 from isaprof.sim.trace import MemEvent
 
-
-@pytest.fixture(autouse=True, scope="module")
-def compiled() -> ctypes.CDLL:
-    """The library: an error where there is none. Compiling it is no part of an example's time."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(CHOICE, "compiled")
-        lib = library()
-    assert lib is not None
-    return lib
+pytestmark = pytest.mark.usefixtures("compiled")
 
 
 @st.composite

@@ -16,7 +16,6 @@ from isaprof.sim.events import MemEvents
 from isaprof.sim.timing import banks as under_test
 from isaprof.sim.timing.accesses import Accesses, reduce
 from isaprof.sim.timing.banks import banks
-from isaprof.sim.timing.compiled import CHOICE, library
 from isaprof.sim.trace import MemEvent
 
 Named = tuple[int, int, tuple[int | None, str] | None]
@@ -24,14 +23,7 @@ Named = tuple[int, int, tuple[int | None, str] | None]
 SIZES = [("gfx942", 64), ("gfx950", 64), ("gfx1100", 32), ("gfx1201", 32), ("gfx1201", 64)]
 
 
-@pytest.fixture(autouse=True, scope="module")
-def compiled() -> ctypes.CDLL:
-    """The library: an error where there is none. Compiling it is no part of an example's time."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(CHOICE, "compiled")
-        lib = library()
-    assert lib is not None
-    return lib
+pytestmark = pytest.mark.usefixtures("compiled")
 
 
 @st.composite

@@ -15,17 +15,8 @@ from isaprof import arch
 from isaprof.isa.decode import disassemble
 from isaprof.sim.timing import lines, records
 from isaprof.sim.timing.calibration import Constants
-from isaprof.sim.timing.compiled import CHOICE, library
 
-
-@pytest.fixture(autouse=True, scope="module")
-def compiled() -> ctypes.CDLL:
-    """The library: an error where there is none. Compiling it is no part of an example's time."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(CHOICE, "compiled")
-        lib = library()
-    assert lib is not None
-    return lib
+pytestmark = pytest.mark.usefixtures("compiled")
 
 
 times = st.integers(-3, 30)
